@@ -1,0 +1,1 @@
+"""Jinja templates of C text and report pages (data to Python)."""
