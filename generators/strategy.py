@@ -38,8 +38,8 @@ _ALIGN = {"align": True, "noalign": False}
 def parse_stringop_strategy(text: str, *, bits: int = 64) -> StringopStrategy:
     """The strategy that `text` spells, for code of `bits` (64 or 32).
 
-    `str()` of the result is `text` again. Raises StrategyError, which says which rule is wrong, what
-    GCC would make of it, and what would be right.
+    `str()` of the result is `text` again. Raises StrategyError, which says which rule is wrong,
+    what GCC would make of it, and what would be right.
     """
     if not text:
         raise StrategyError(
@@ -48,13 +48,14 @@ def parse_stringop_strategy(text: str, *, bits: int = 64) -> StringopStrategy:
     rules = text.split(",")
     if len(rules) > MAX_RULES:
         raise StrategyError(
-            f"strategy {_shown(text)} has {len(rules)} rules: GCC's table holds {MAX_RULES}, and GCC "
-            f"writes past its end (it takes 6 rules in silence and corrupts its stack); merge rules "
-            f"until at most {MAX_RULES} are left"
+            f"strategy {_shown(text)} has {len(rules)} rules: GCC's table holds {MAX_RULES}, and "
+            "GCC writes past its end (it takes 6 rules in silence and corrupts its stack); "
+            f"merge rules until at most {MAX_RULES} are left"
         )
     if "" in rules:
         raise StrategyError(
-            f"strategy {_shown(text)} has an empty rule {rules.index('') + 1}; remove the stray comma"
+            f"strategy {_shown(text)} has an empty rule {rules.index('') + 1}; "
+            "remove the stray comma"
         )
     parsed: list[StringopRule] = []
     for number, rule in enumerate(rules, start=1):
@@ -85,8 +86,8 @@ def _check_stores(op: str, stores: int) -> None:
         return
     if stores == 0:
         reason = (
-            "LLVM takes 0 for the target's default, so that it says nothing (there is no limit that "
-            f"means never inline); leave {op} out for the default"
+            "LLVM takes 0 for the target's default, so that it says nothing (no limit means "
+            f"never inline); leave {op} out for the default"
         )
     elif stores == 1:
         reason = "clang 22 crashes on a limit of 1 (endless recursion over the tail's bytes)"
@@ -142,15 +143,15 @@ def _parse_max_size(text: str, *, where: str, last: bool, previous: list[Stringo
         )
     if len(text.lstrip("-")) > len(str(MAX_RULE_SIZE)) or int(text) > MAX_RULE_SIZE:
         raise StrategyError(
-            f"{where} has the max_size {_shown(text)}: GCC reads it into a C int, where it overflows; "
-            f"write at most {MAX_RULE_SIZE}, or -1 in the last rule for every size"
+            f"{where} has the max_size {_shown(text)}: GCC reads it into a C int, "
+            f"where it overflows; write at most {MAX_RULE_SIZE}, or -1 in the last rule for no limit"
         )
     size = int(text)
     if last:
         if size != UNLIMITED:
             raise StrategyError(
-                f"{where} is the last and has the max_size {size}: larger sizes would have no rule, "
-                "which GCC refuses; write -1 there, or add a rule such as libcall:-1:noalign"
+                f"{where} is the last and has the max_size {size}: larger sizes would have no "
+                "rule, which GCC refuses; write -1 there, or add a rule such as libcall:-1:noalign"
             )
         return size
     _check_inner_size(size, where=where, previous=previous)
@@ -165,13 +166,13 @@ def _check_inner_size(size: int, *, where: str, previous: list[StringopRule]) ->
         )
     if size < 0:
         raise StrategyError(
-            f"{where} has the max_size {_shown(str(size))}: GCC takes a negative size without a word; "
-            "write a size in bytes above 0"
+            f"{where} has the max_size {_shown(str(size))}: GCC takes a negative size "
+            "without a word; write a size in bytes above 0"
         )
     if size == 0:
         raise StrategyError(
-            f"{where} has the max_size 0: GCC takes it for the end of the table, so that every size "
-            "becomes a call; leave the rule out"
+            f"{where} has the max_size 0: GCC takes it for the end of the table, so that every "
+            "size becomes a call; leave the rule out"
         )
     if previous and size <= previous[0].max_size:
         raise StrategyError(

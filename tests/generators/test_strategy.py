@@ -1,4 +1,4 @@
-"""GCC strategies and LLVM store limits: what is taken, what is refused, and what the refusal says."""
+"""GCC strategies and LLVM store limits: what is taken, what is refused, and why."""
 
 import contextlib
 
