@@ -23,6 +23,7 @@ lint: setup ## check the style and the types only
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	$(VENV)/bin/shellcheck tools/*.sh .ci/run
 
 format: setup ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix

@@ -13,8 +13,8 @@ root=$PWD
 venv=$root/.venv
 
 # Versioned names that count as clang or llvm-mca, newest first.
-readonly LLVM_VERSIONS="30 29 28 27 26 25 24 23 22 21 20 19 18 17 16 15 14"
-readonly PYTHON_NAMES="python3 python3.14 python3.13 python3.12 python3.11"
+readonly LLVM_VERSIONS=({30..14})
+readonly NEWER_PYTHONS=(python3.{14..11})
 
 say() { printf 'setup: %s\n' "$*"; }
 
@@ -33,8 +33,9 @@ is_usable() {
 can_make_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 
 find_python() {
-    local name
-    for name in ${PYTHON:-$PYTHON_NAMES}; do
+    local name names=(python3 "${NEWER_PYTHONS[@]}")
+    [[ -z ${PYTHON:-} ]] || names=("$PYTHON")
+    for name in "${names[@]}"; do
         if is_usable "$name"; then
             printf '%s' "$name"
             return
@@ -47,7 +48,7 @@ has_command() { command -v "$1" >/dev/null; }
 has_versioned() {
     local version
     has_command "$1" && return
-    for version in $LLVM_VERSIONS; do
+    for version in "${LLVM_VERSIONS[@]}"; do
         has_command "$1-$version" && return
     done
     return 1
@@ -55,38 +56,42 @@ has_versioned() {
 
 has_c_headers() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
 
-# The package `$1-N` or `$1` that apt knows in its newest version.
-newest_package() {
-    local version
-    if has_command apt-cache; then
-        for version in $LLVM_VERSIONS; do
-            if apt-cache policy "$1-$version" | grep -q 'Candidate: [^(]'; then
-                printf '%s' "$1-$version"
-                return
-            fi
-        done
-    fi
-    printf '%s' "$1"
+# The first of the given packages that apt can install, else the last.
+first_known() {
+    local package
+    for package in "$@"; do
+        if has_command apt-cache && [[ $(apt-cache policy "$package") == *"Candidate: "[0-9]* ]]; then
+            break
+        fi
+    done
+    echo "$package"
 }
 
-missing_packages() {
+newest_llvm() { first_known "${LLVM_VERSIONS[@]/#/$1-}" "$1"; }
+
+missing_python() {
     local python
-    if [[ ! -x $venv/bin/python || -n ${PYTHON:-} ]]; then
-        python=$(find_python)
-        if [[ -n $python ]]; then
-            can_make_venv "$python" || echo "$(basename "$python")-venv"
-        elif [[ -z ${PYTHON:-} ]]; then
-            echo python3 python3-venv
-        fi
+    [[ -x $venv/bin/python && -z ${PYTHON:-} ]] && return
+    python=$(find_python)
+    if [[ -n $python ]]; then
+        can_make_venv "$python" || echo "$(basename "$python")-venv"
+    elif [[ -z ${PYTHON:-} ]]; then
+        # A python3 that is there and too old is left alone; a newer one stands beside it.
+        has_command python3 && python=$(first_known "${NEWER_PYTHONS[@]}")
+        echo "${python:=python3}" "$python-venv"
     fi
+}
+
+missing_compilers() {
     [[ ${SYSTEM_PACKAGES:-} == skip ]] && return
     has_command gcc || echo gcc
     has_command ld || echo binutils
     has_c_headers || echo libc6-dev
-    has_versioned clang || newest_package clang
-    echo
-    has_versioned llvm-mca || newest_package llvm
+    has_versioned clang || newest_llvm clang
+    has_versioned llvm-mca || newest_llvm llvm
 }
+
+missing_packages() { { missing_python; missing_compilers; } | tr '\n' ' '; }
 
 # --- system packages ------------------------------------------------------------------------------
 
@@ -107,25 +112,34 @@ refuse() {
         "(or, where the compilers live elsewhere: make setup SYSTEM_PACKAGES=skip)"
 }
 
+# Run quietly; what it had to say is shown only when it fails.
+quietly() {
+    local output
+    output=$("$@" 2>&1) || { printf '%s\n' "$output" >&2; return 1; }
+}
+
 install_packages() {
-    local prefix apt
+    local prefix apt wanted
     read -ra prefix <<<"$(apt_prefix)" || true
     [[ ${#prefix[@]} -gt 0 ]] || refuse "$@"
     apt=("${prefix[@]}" DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l
         apt-get -qq -o DPkg::Lock::Timeout=300)
-    "${apt[@]}" update || say "apt-get update failed; trying with the lists that are there"
+    quietly "${apt[@]}" update || say "apt-get update failed; trying with the lists that are there"
     # The lists are fresh only now, and with them the newest names.
-    read -ra wanted <<<"$(missing_packages | tr '\n' ' ')"
+    read -ra wanted <<<"$(missing_packages)"
     say "installing system packages: ${wanted[*]}"
-    "${apt[@]}" install --yes --no-install-recommends "${wanted[@]}" >/dev/null || refuse "${wanted[@]}"
+    quietly "${apt[@]}" install --yes --no-install-recommends "${wanted[@]}" || refuse "${wanted[@]}"
 }
 
 ensure_system() {
     local missing
-    read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
-    [[ ${#missing[@]} == 0 ]] && return
-    install_packages "${missing[@]}"
-    read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
+    # Twice: only an installed python3 tells that it is too old.
+    for _ in 1 2; do
+        read -ra missing <<<"$(missing_packages)"
+        [[ ${#missing[@]} == 0 ]] && return
+        install_packages "${missing[@]}"
+    done
+    read -ra missing <<<"$(missing_packages)"
     [[ ${#missing[@]} == 0 ]] || refuse "${missing[@]}"
 }
 
