@@ -1,0 +1,229 @@
+"""Where the faster of two forms changes, from curves of one page.
+
+For two contenders each size gets one of three answers (the first is faster, both are about equal,
+the second is faster), and `segmentation` cuts the grid into ranges. Claiming a difference costs what
+the difference lacks of 1 %, claiming equality what it exceeds 1 % by, both as log ratios of medians
+over processes. A crossover is where the faster one changes, also across a range of about equal
+sizes; it is the grid size from which the new one wins, and its interval covers every size in between.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from memstrat.model import Isa
+from memstrat.reports.curves import Array, Curves, curves_of
+from memstrat.reports.frames import Results
+from memstrat.reports.palette import BY_LABEL
+from memstrat.reports.segmentation import (
+    Boundary,
+    Places,
+    Run,
+    boundary_between,
+    cheapest_answers,
+    runs_of,
+)
+from memstrat.reports.statistics import SAME, Comparison, Verdict, compare, median, resample
+
+DRAWS = 400
+"""Bootstrap resamples behind the interval of a crossover."""
+CHANGE = 0.10
+"""The least penalty for a change of answer, in log cycles summed over sizes: a range of its own
+needs one size with 20 % in it, or ten with 2 %."""
+NOISE_MULTIPLE = 8.0
+"""The penalty is at least this many standard errors of one size's median."""
+
+FIRST, EQUAL, SECOND = 0, 1, 2
+ANSWERS = ("first", "equal", "second")
+
+RANGE_COLUMNS = [
+    *("op", "fill", "alignment", "isa", "first_form", "second_form"),
+    *("first_size", "last_size", "faster", "ratio"),
+]
+CROSSOVER_COLUMNS = [
+    *("op", "fill", "alignment", "isa", "from_form", "to_form"),
+    *("size", "low", "high", "equal_from", "last_size", "support"),
+]
+
+
+def crossovers(results: Results) -> pd.DataFrame:
+    """One row per crossover of two contenders that were measured at the same sizes.
+
+    From `size` bytes on, up to `last_size`, `to_form` is faster; below it `from_form` was. `low` and
+    `high` bound `size` (95 % over resampled processes, and at least all undecided sizes around it).
+    `equal_from` is the first size of a range of about equal sizes that lies between, or missing.
+    `support` is the share of resamples that know the crossover. `isa` is the least that has both.
+    """
+    return _pairs(results)[1].copy()
+
+
+def pair_ranges(results: Results) -> pd.DataFrame:
+    """One row per range of sizes and pair of contenders: which one is `faster`, or `about equal`.
+
+    `ratio` is cycles of `first_form` over cycles of `second_form`, the median over the range.
+    """
+    return _pairs(results)[0].copy()
+
+
+def comparisons(results: Results) -> pd.DataFrame:
+    """One row per size and pair of contenders: ratio, interval, verdict, and why none was reached."""
+    frames = []
+    for page in results.pages:
+        curves = curves_of(results, page)
+        for first, second in combinations(range(len(curves.labels)), 2):
+            common, ratios, verdicts = pair_of(curves, first, second)
+            if not len(common):
+                continue
+            frame = pd.DataFrame(
+                {
+                    "size": common,
+                    "ratio": verdicts.ratio,
+                    "low": verdicts.low,
+                    "high": verdicts.high,
+                    "verdict": verdicts.verdict,
+                    "reason": verdicts.reason,
+                }
+            )
+            frames.append(frame.assign(**_names(curves, first, second), processes=_counts(ratios)))
+    columns = [*RANGE_COLUMNS[:6], "size", "ratio", "low", "high", "verdict", "reason", "processes"]
+    return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+
+
+def pair_of(curves: Curves, first: int, second: int) -> tuple[NDArray[np.int64], Array, Comparison]:
+    """Two contenders where both were measured: sizes, log ratios [size, process], verdicts [size]."""
+    ratios = curves.log_cycles[:, first] - curves.log_cycles[:, second]
+    paired = curves.log_paired[:, first] - curves.log_paired[:, second]
+    both = ~np.isnan(ratios).all(axis=-1)
+    verdicts = compare(ratios[both], paired[both], curves.control[both])
+    return curves.sizes[both], ratios[both], verdicts
+
+
+def penalty_for(ratios: Array) -> float:
+    """What a change of answer costs, given log ratios [size, process]."""
+    centre = median(ratios)
+    deviation = 1.4826 * median(np.abs(ratios - centre[:, None]))
+    count = np.sum(~np.isnan(ratios), axis=-1)
+    error = 1.2533 * deviation / np.sqrt(np.maximum(count, 1))  # of a median, normal case
+    return max(CHANGE, NOISE_MULTIPLE * float(np.median(error))) if len(ratios) else CHANGE
+
+
+def answers_for(medians: Array, penalty: float) -> Places:
+    """FIRST, EQUAL or SECOND at each size, from log ratios first / second [..., size]."""
+    costs = [SAME + medians, np.abs(medians) - SAME, SAME - medians]
+    return cheapest_answers(np.maximum(np.stack(costs, axis=-1), 0), penalty)
+
+
+def crossings(ratios: Array, decided: NDArray[np.object_]) -> tuple[list[Run], list[tuple[Run, Run, Boundary]]]:
+    """Ranges and crossovers of two contenders: log ratios [size, process], verdicts [size].
+
+    Each crossover comes as the run that it leaves, the run that it starts, and its boundary.
+    """
+    penalty = penalty_for(ratios)
+    runs = runs_of(answers_for(median(ratios), penalty))
+    changes = list(_changes(runs))
+    if not changes:
+        return runs, []
+    paths = answers_for(resample(ratios, DRAWS), penalty)
+    return runs, [
+        (before, after, _widened(boundary_between(before, after, paths), before, after, decided))
+        for before, after in changes
+    ]
+
+
+def _changes(runs: list[Run]) -> Iterator[tuple[Run, Run]]:
+    told = [run for run in runs if run.answer != EQUAL]
+    for before, after in zip(told, told[1:], strict=False):
+        if before.answer != after.answer:
+            yield before, after
+
+
+def _widened(boundary: Boundary, before: Run, after: Run, decided: NDArray[np.object_]) -> Boundary:
+    """The boundary with an interval that holds every size around it that is not decided."""
+    verdict = {FIRST: Verdict.FASTER.value, SECOND: Verdict.SLOWER.value}
+    low = high = boundary.place
+    while low - 1 > before.first and decided[low - 1] != verdict[before.answer]:
+        low -= 1
+    while high < after.last and decided[high] != verdict[after.answer]:
+        high += 1
+    return Boundary(
+        place=boundary.place,
+        low=min(low, boundary.low),
+        high=max(high, boundary.high),
+        support=boundary.support,
+    )
+
+
+@lru_cache(maxsize=4)
+def _pairs(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+    ranges: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    for page in results.pages:
+        curves = curves_of(results, page)
+        for first, second in combinations(range(len(curves.labels)), 2):
+            sizes, ratios, verdicts = pair_of(curves, first, second)
+            if not len(sizes):
+                continue
+            names = _names(curves, first, second)
+            runs, changes = crossings(ratios, verdicts.verdict)
+            ranges += [_range_row(names, run, sizes, verdicts) for run in runs]
+            found += [_crossover_row(names, change, sizes, runs) for change in changes]
+    return (
+        pd.DataFrame(ranges, columns=RANGE_COLUMNS),
+        pd.DataFrame(found, columns=CROSSOVER_COLUMNS).astype({"equal_from": "Int64"}),
+    )
+
+
+def _names(curves: Curves, first: int, second: int) -> dict[str, object]:
+    labels = curves.labels[first], curves.labels[second]
+    isas = [BY_LABEL[label].isa for label in labels]
+    return {
+        "op": curves.op,
+        "fill": curves.fill,
+        "alignment": curves.alignment,
+        "isa": max(isas, key=lambda isa: Isa(isa).widest_store).value,
+        "first_form": labels[0],
+        "second_form": labels[1],
+    }
+
+
+def _range_row(
+    names: dict[str, object], run: Run, sizes: NDArray[np.int64], verdicts: Comparison
+) -> dict[str, object]:
+    faster = (names["first_form"], Verdict.EQUAL.value, names["second_form"])[run.answer]
+    return {
+        **names,
+        "first_size": int(sizes[run.first]),
+        "last_size": int(sizes[run.last]),
+        "faster": faster,
+        "ratio": float(np.median(verdicts.ratio[run.first : run.last + 1])),
+    }
+
+
+def _crossover_row(
+    names: dict[str, object],
+    change: tuple[Run, Run, Boundary],
+    sizes: NDArray[np.int64],
+    runs: list[Run],
+) -> dict[str, object]:
+    before, after, boundary = change
+    forms = (names["first_form"], None, names["second_form"])
+    equal = [run for run in runs if before.last < run.first < after.first]
+    return {
+        **{key: names[key] for key in ("op", "fill", "alignment", "isa")},
+        "from_form": forms[before.answer],
+        "to_form": forms[after.answer],
+        "size": int(sizes[boundary.place]),
+        "low": int(sizes[min(boundary.low, equal[0].first) if equal else boundary.low]),
+        "high": int(sizes[boundary.high]),
+        "equal_from": int(sizes[equal[0].first]) if equal else None,
+        "last_size": int(sizes[after.last]),
+        "support": boundary.support,
+    }
+
+
+def _counts(ratios: Array) -> NDArray[np.int64]:
+    return np.sum(~np.isnan(ratios), axis=-1)

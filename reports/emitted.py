@@ -1,0 +1,215 @@
+"""What compilers emitted, from where to where, beside what they were asked; and what it costs.
+
+Works on exact facts (forms and code bytes need no interval) except for the cost of the defaults,
+which compares measured codes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from memstrat.model import DEFAULT_STRATEGY, Form, Optimisation, Vendor
+from memstrat.reports.frames import CELL, PAGE, Results
+from memstrat.reports.palette import allowed
+from memstrat.reports.words import ISA_NAMES, size_text
+
+_SAME_TOOLS = ["toolchain", "optimisation", "isa", "march", "mtune", "flags_text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emitted:
+    """A stretch of the size grid over which a variant emitted one contender's form."""
+
+    first_size: int
+    last_size: int
+    form: str
+    contender: str
+
+    def __str__(self) -> str:
+        if self.first_size == self.last_size:
+            return f"{size_text(self.first_size)} {self.form}"
+        return f"{size_text(self.first_size)}..{size_text(self.last_size)} {self.form}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmittedRow:
+    """One variant on one page: what was asked and what came out.
+
+    `inert` holds the sizes, as ranges, at which a strategy changed nothing: the code is the very
+    code of the same compiler's default. It is empty for the default itself.
+    """
+
+    label: str
+    asked: str
+    isa: str
+    spelling: str
+    is_default: bool
+    stretches: tuple[Emitted, ...]
+    inert: tuple[tuple[int, int], ...]
+    sizes: int
+    inert_sizes: int
+
+    @property
+    def text(self) -> str:
+        """`8..80 straight, 88..8 KiB rep_8byte`."""
+        return ", ".join(str(stretch) for stretch in self.stretches)
+
+    @property
+    def inert_text(self) -> str:
+        """Where the strategy had no effect: `8..256`, or `every size`; empty if it had everywhere."""
+        if self.inert_sizes == self.sizes:
+            return "every size"
+        return ", ".join(
+            size_text(first) if first == last else f"{size_text(first)}..{size_text(last)}"
+            for first, last in self.inert
+        )
+
+
+def compilers_only(results: Results) -> pd.DataFrame:
+    """`Results.emitted` without the reference forms."""
+    emitted = results.emitted
+    return emitted[emitted["vendor"] != Vendor.REFERENCE.value]
+
+
+def emitted_rows(results: Results, page: tuple[str, str, int]) -> list[EmittedRow]:
+    """What every compiler's variant emitted on a page: by ISA, toolchain, level; defaults first."""
+    frame = _on_page(_with_defaults(results), page)
+    order = ["isa_width", "toolchain", "optimisation", "asked_first", "label", "spelling"]
+    rows = []
+    for _, group in frame.sort_values([*order, "size"]).groupby(
+        ["isa_width", "toolchain", "optimisation", "asked_first", "variant", "spelling"], sort=True
+    ):
+        first = group.iloc[0]
+        grid = group["size"].tolist()
+        same = (group["code"] == group["default_code"]).tolist()
+        is_default = first["strategy"] == DEFAULT_STRATEGY.name
+        inert = [] if is_default else [*_stretches(grid, same)]
+        rows.append(
+            EmittedRow(
+                label=str(first["label"]),
+                asked=str(first["asked"]),
+                isa=str(first["isa"]),
+                spelling=str(first["spelling"]),
+                is_default=is_default,
+                stretches=stretches_of(group),
+                inert=tuple((low, high) for low, high, holds in inert if holds),
+                sizes=len(grid),
+                inert_sizes=0 if is_default else sum(same),
+            )
+        )
+    return rows
+
+
+def stretches_of(frame: pd.DataFrame) -> tuple[Emitted, ...]:
+    """Run lengths of one variant's rows, sorted by size, over (form, contender)."""
+    answers = [*zip(frame["form"].tolist(), frame["contender"].tolist(), strict=True)]
+    return tuple(
+        Emitted(first_size=low, last_size=high, form=form, contender=contender)
+        for low, high, (form, contender) in _stretches(frame["size"].tolist(), answers)
+    )
+
+
+def form_stretches(frame: pd.DataFrame) -> list[tuple[int, int, str]]:
+    """The same over the form alone: (first size, last size, form)."""
+    return [*_stretches(frame["size"].tolist(), frame["form"].tolist())]
+
+
+def _stretches[Answer](sizes: list[int], answers: list[Answer]) -> Iterator[tuple[int, int, Answer]]:
+    start = 0
+    for place in range(1, len(sizes) + 1):
+        if place == len(sizes) or answers[place] != answers[start]:
+            yield sizes[start], sizes[place - 1], answers[start]
+            start = place
+
+
+def _on_page(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
+    op, fill, alignment = page
+    return frame[
+        (frame["op"] == op) & (frame["fill"] == fill) & (frame["alignment"] == alignment)
+    ]
+
+
+@lru_cache(maxsize=4)
+def _with_defaults(results: Results) -> pd.DataFrame:
+    """Compilers' lowerings with `default_code`: what the same compiler emits when asked nothing."""
+    frame = compilers_only(results).copy()
+    frame["flags_text"] = ""
+    for name in ("march", "mtune"):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), "")
+    frame["isa_width"] = frame["isa"].map({isa: place for place, isa in enumerate(ISA_NAMES)})
+    frame["asked_first"] = (frame["strategy"] != DEFAULT_STRATEGY.name).astype(int)
+    keys = ["kernel", *_SAME_TOOLS]
+    defaults = frame[frame["strategy"] == DEFAULT_STRATEGY.name].drop_duplicates(keys)
+    named = defaults[[*keys, "code"]].rename(columns={"code": "default_code"})
+    return frame.merge(named, on=keys, how="left")
+
+
+def default_variants(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
+    """Rows of what compilers emit at -O2 for this ISA when asked nothing, pointer spelling first."""
+    frame = _on_page(compilers_only(results), page)
+    frame = frame[
+        (frame["isa"] == isa)
+        & (frame["strategy"] == DEFAULT_STRATEGY.name)
+        & (frame["optimisation"] == Optimisation.O2.value)
+    ]
+    return frame.sort_values(["toolchain", "label", "spelling", "size"]).drop_duplicates(
+        ["label", "size"]
+    )
+
+
+COST_COLUMNS = [*PAGE, "size", "label", "isa", "contender", "code", "ratio", "cycles", "best", "best_cycles"]
+
+
+@lru_cache(maxsize=4)
+def default_costs(results: Results) -> pd.DataFrame:
+    """What each default costs against the best contender of its ISA, per measured size.
+
+    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes.
+    """
+    frames = [
+        _costs(results, page, isa)
+        for page in results.pages
+        for isa in ISA_NAMES
+        if not default_variants(results, page, isa.value).empty
+    ]
+    frames = [frame for frame in frames if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COST_COLUMNS)
+
+
+def _costs(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
+    chosen = _on_page(results.representatives, page)
+    chosen = chosen[[allowed(label, isa) for label in chosen["contender"]]]
+    samples = results.samples
+    gross = samples[~samples["twin"].astype(bool)][[*CELL, "code", "process", "gross_cycles"]]
+    cycles = results.estimates[[*CELL, "code", "cycles"]]
+    typical = gross.groupby([*CELL, "code"])["gross_cycles"].median().reset_index(name="typical")
+    ranked = chosen.merge(typical, on=[*CELL, "code"]).sort_values("typical", kind="stable")
+    best = ranked.drop_duplicates(CELL)[[*CELL, "contender", "code"]].rename(
+        columns={"contender": "best", "code": "best_code"}
+    )
+    emitted = default_variants(results, page, isa)
+    paired = (
+        emitted[[*PAGE, "size", "label", "isa", "contender", "code"]]
+        .merge(best, on=CELL)
+        .merge(gross, on=[*CELL, "code"])
+        .merge(
+            gross.rename(columns={"code": "best_code", "gross_cycles": "best_gross"}),
+            on=[*CELL, "best_code", "process"],
+        )
+    )
+    if paired.empty:
+        return pd.DataFrame(columns=COST_COLUMNS)
+    keys = [*PAGE, "size", "label", "isa", "contender", "code", "best", "best_code"]
+    ratios = np.log(paired["gross_cycles"] / paired["best_gross"])
+    table = np.exp(ratios.groupby([paired[key] for key in keys]).median()).reset_index(name="ratio")
+    best_cycles = cycles.rename(columns={"code": "best_code", "cycles": "best_cycles"})
+    table = table.merge(cycles, on=[*CELL, "code"], how="left")
+    return table.merge(best_cycles, on=[*CELL, "best_code"], how="left")[COST_COLUMNS]
+
+
+def emits(rows: pd.DataFrame, form: Form) -> list[tuple[int, int]]:
+    """The ranges of sizes over which one variant's rows, sorted by size, have a form."""
+    return [(low, high) for low, high, found in form_stretches(rows) if found == form.value]
