@@ -144,7 +144,7 @@ def _parse_max_size(text: str, *, where: str, last: bool, previous: list[Stringo
     if len(text.lstrip("-")) > len(str(MAX_RULE_SIZE)) or int(text) > MAX_RULE_SIZE:
         raise StrategyError(
             f"{where} has the max_size {_shown(text)}: GCC reads it into a C int, "
-            f"where it overflows; write at most {MAX_RULE_SIZE}, or -1 in the last rule for no limit"
+            f"where it overflows; write at most {MAX_RULE_SIZE}, or -1 in the last rule"
         )
     size = int(text)
     if last:
