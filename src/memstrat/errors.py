@@ -45,6 +45,10 @@ class ToolchainError(UsageError):
     """A compiler that was asked for is not there, or does not say what it is."""
 
 
+class ObjectError(MemstratError):
+    """What a compiler wrote is no relocatable x86-64 object, or a damaged one."""
+
+
 class ResultsError(UsageError):
     """A results folder that is missing, foreign, truncated or of another schema."""
 
