@@ -54,7 +54,7 @@ has_versioned() {
     return 1
 }
 
-has_c_headers() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
+has_c_headers() { gcc -E -x c - <<<'#include <stdio.h>' >/dev/null 2>&1; }
 
 # The first of the given packages that apt can install, else the last.
 first_known() {
