@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = ("bash", "env", "dirname", "basename", "cat", "sha256sum", "tr", "mkdir", "cp", "chmod")
+TOOLS = ("bash", "env", "dirname", "basename", "cat", "sha256sum", "tr", "mkdir", "cp", "rm")
 
 # Answers like an interpreter; `-m venv` puts a copy of itself into the environment.
 PYTHON = """#!/bin/bash
@@ -17,7 +17,7 @@ case "$*" in
     *sys.exit*) exit "${PYTHON_IS_OLD:-0}" ;;
     --version) echo "Python 3.11.2" ;;
     *sys.version*) echo "3.11.2 /usr" ;;
-    "-m venv"*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
+    "-m venv --clear"*) rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
     *--editable*) cp "$0" "$(dirname "$0")/memstrat" ;;
 esac
 """
