@@ -44,6 +44,10 @@ RANGE_COLUMNS = [
     *("op", "fill", "alignment", "isa", "first_form", "second_form"),
     *("first_size", "last_size", "faster", "ratio"),
 ]
+COMPARISON_COLUMNS = [
+    *RANGE_COLUMNS[:6],
+    *("size", "ratio", "low", "high", "verdict", "reason", "processes"),
+]
 CROSSOVER_COLUMNS = [
     *("op", "fill", "alignment", "isa", "from_form", "to_form"),
     *("size", "low", "high", "equal_from", "last_size", "support"),
@@ -71,26 +75,23 @@ def pair_ranges(results: Results) -> pd.DataFrame:
 
 def comparisons(results: Results) -> pd.DataFrame:
     """One row per size and pair of contenders: ratio, interval, verdict, and why none was reached."""
-    frames = []
+    return _comparisons(results).copy()
+
+
+@lru_cache(maxsize=4)
+def _comparisons(results: Results) -> pd.DataFrame:
+    columns: dict[str, list[object]] = {name: [] for name in COMPARISON_COLUMNS}
     for page in results.pages:
         curves = curves_of(results, page)
         for first, second in combinations(range(len(curves.labels)), 2):
-            common, ratios, verdicts = pair_of(curves, first, second)
-            if not len(common):
-                continue
-            frame = pd.DataFrame(
-                {
-                    "size": common,
-                    "ratio": verdicts.ratio,
-                    "low": verdicts.low,
-                    "high": verdicts.high,
-                    "verdict": verdicts.verdict,
-                    "reason": verdicts.reason,
-                }
-            )
-            frames.append(frame.assign(**_names(curves, first, second), processes=_counts(ratios)))
-    columns = [*RANGE_COLUMNS[:6], "size", "ratio", "low", "high", "verdict", "reason", "processes"]
-    return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+            sizes, ratios, verdicts = pair_of(curves, first, second)
+            for name, value in _names(curves, first, second).items():
+                columns[name] += [value] * len(sizes)
+            columns["size"] += sizes.tolist()
+            for name in ("ratio", "low", "high", "verdict", "reason"):
+                columns[name] += getattr(verdicts, name).tolist()
+            columns["processes"] += np.sum(~np.isnan(ratios), axis=-1).tolist()
+    return pd.DataFrame(columns)
 
 
 def pair_of(curves: Curves, first: int, second: int) -> tuple[NDArray[np.int64], Array, Comparison]:
@@ -224,6 +225,3 @@ def _crossover_row(
         "support": boundary.support,
     }
 
-
-def _counts(ratios: Array) -> NDArray[np.int64]:
-    return np.sum(~np.isnan(ratios), axis=-1)

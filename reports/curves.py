@@ -1,13 +1,14 @@
 """What was measured on one page, as arrays: sizes by contenders by processes."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from memstrat.reports.frames import CELL, Results, in_order
-from memstrat.reports.palette import allowed
+from memstrat.reports.palette import LIBC_CALL, allowed
 
 Array = NDArray[np.float64]
 
@@ -31,9 +32,13 @@ class Curves:
     log_paired: Array
     control: Array
 
-    def allowed_on(self, isa: str) -> "Curves":
-        """The same page with only the contenders that these registers allow."""
-        keep = [place for place, label in enumerate(self.labels) if allowed(label, isa)]
+    def allowed_on(self, isa: str, *, calls: bool = True) -> "Curves":
+        """The same page with only the contenders that these registers allow, calls among them."""
+        keep = [
+            place
+            for place, label in enumerate(self.labels)
+            if allowed(label, isa) and (calls or label != LIBC_CALL)
+        ]
         return Curves(
             op=self.op,
             fill=self.fill,
@@ -46,6 +51,7 @@ class Curves:
         )
 
 
+@lru_cache(maxsize=64)
 def curves_of(results: Results, page: tuple[str, str, int]) -> Curves:
     """The curves of one page; without rows in its arrays where nothing was measured."""
     op, fill, alignment = page

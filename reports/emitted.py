@@ -7,16 +7,17 @@ which compares measured codes.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from memstrat.model import DEFAULT_STRATEGY, Form, Optimisation, Vendor
+from memstrat.model import DEFAULT_STRATEGY, Form, Isa, Optimisation, Vendor
 from memstrat.reports.frames import CELL, PAGE, Results
-from memstrat.reports.palette import allowed
-from memstrat.reports.words import ISA_NAMES, size_text
+from memstrat.reports.palette import LIBC_CALL, allowed
+from memstrat.reports.words import ISA_NAMES
 
-_SAME_TOOLS = ["toolchain", "optimisation", "isa", "march", "mtune", "flags_text"]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +30,7 @@ class Emitted:
     contender: str
 
     def __str__(self) -> str:
-        if self.first_size == self.last_size:
-            return f"{size_text(self.first_size)} {self.form}"
-        return f"{size_text(self.first_size)}..{size_text(self.last_size)} {self.form}"
+        return f"{range_text(self.first_size, self.last_size)} {self.form}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,18 +53,26 @@ class EmittedRow:
 
     @property
     def text(self) -> str:
-        """`8..80 straight, 88..8 KiB rep_8byte`."""
-        return ", ".join(str(stretch) for stretch in self.stretches)
+        """`8..80 straight, 88..8192 rep_8byte`."""
+        sizes = [(s.first_size, s.last_size, s.form) for s in self.stretches]
+        merged: list[tuple[int, int, str]] = []
+        for low, high, form in sizes:
+            if merged and merged[-1][2] == form:
+                low, _, _ = merged.pop()
+            merged.append((low, high, form))
+        return ", ".join(f"{range_text(low, high)} {form}" for low, high, form in merged)
 
     @property
     def inert_text(self) -> str:
         """Where the strategy had no effect: `8..256`, or `every size`; empty if it had everywhere."""
         if self.inert_sizes == self.sizes:
             return "every size"
-        return ", ".join(
-            size_text(first) if first == last else f"{size_text(first)}..{size_text(last)}"
-            for first, last in self.inert
-        )
+        return ", ".join(range_text(first, last) for first, last in self.inert)
+
+
+def range_text(first: int, last: int) -> str:
+    """`8..80`, or `8`."""
+    return str(first) if first == last else f"{first}..{last}"
 
 
 def compilers_only(results: Results) -> pd.DataFrame:
@@ -112,12 +119,7 @@ def stretches_of(frame: pd.DataFrame) -> tuple[Emitted, ...]:
     )
 
 
-def form_stretches(frame: pd.DataFrame) -> list[tuple[int, int, str]]:
-    """The same over the form alone: (first size, last size, form)."""
-    return [*_stretches(frame["size"].tolist(), frame["form"].tolist())]
-
-
-def _stretches[Answer](sizes: list[int], answers: list[Answer]) -> Iterator[tuple[int, int, Answer]]:
+def _stretches(sizes: list[int], answers: list[Answer]) -> Iterator[tuple[int, int, Answer]]:
     start = 0
     for place in range(1, len(sizes) + 1):
         if place == len(sizes) or answers[place] != answers[start]:
@@ -136,15 +138,23 @@ def _on_page(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
 def _with_defaults(results: Results) -> pd.DataFrame:
     """Compilers' lowerings with `default_code`: what the same compiler emits when asked nothing."""
     frame = compilers_only(results).copy()
-    frame["flags_text"] = ""
-    for name in ("march", "mtune"):
-        frame[name] = frame[name].astype(object).where(frame[name].notna(), "")
     frame["isa_width"] = frame["isa"].map({isa: place for place, isa in enumerate(ISA_NAMES)})
     frame["asked_first"] = (frame["strategy"] != DEFAULT_STRATEGY.name).astype(int)
-    keys = ["kernel", *_SAME_TOOLS]
-    defaults = frame[frame["strategy"] == DEFAULT_STRATEGY.name].drop_duplicates(keys)
-    named = defaults[[*keys, "code"]].rename(columns={"code": "default_code"})
-    return frame.merge(named, on=keys, how="left")
+    labels = zip(frame["label"], frame["strategy"], strict=True)
+    frame["default_label"] = [_default_label(label, strategy) for label, strategy in labels]
+    defaults = frame[frame["strategy"] == DEFAULT_STRATEGY.name].drop_duplicates(["kernel", "label"])
+    named = defaults[["kernel", "label", "code"]].rename(
+        columns={"label": "default_label", "code": "default_code"}
+    )
+    return frame.merge(named, on=["kernel", "default_label"], how="left")
+
+
+def _default_label(label: str, strategy: str) -> str:
+    """The label of the variant that differs in asking nothing: the strategy is named last but for
+    extra flags, which begin with a dash.
+    """
+    before, _, after = label.rpartition(f" {strategy}")
+    return f"{before} {DEFAULT_STRATEGY.name}{after}"
 
 
 def default_variants(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
@@ -160,14 +170,18 @@ def default_variants(results: Results, page: tuple[str, str, int], isa: str) -> 
     )
 
 
-COST_COLUMNS = [*PAGE, "size", "label", "isa", "contender", "code", "ratio", "cycles", "best", "best_cycles"]
+COST_COLUMNS = [
+    *(*PAGE, "size", "label", "vendor", "version", "isa", "contender", "code"),
+    *("ratio", "cycles", "best", "best_cycles"),
+]
 
 
 @lru_cache(maxsize=4)
 def default_costs(results: Results) -> pd.DataFrame:
     """What each default costs against the best contender of its ISA, per measured size.
 
-    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes.
+    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes. With
+    general registers only, the libc call is not among the best: libc's code uses vector registers.
     """
     frames = [
         _costs(results, page, isa)
@@ -181,7 +195,10 @@ def default_costs(results: Results) -> pd.DataFrame:
 
 def _costs(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
     chosen = _on_page(results.representatives, page)
-    chosen = chosen[[allowed(label, isa) for label in chosen["contender"]]]
+    competes = [
+        allowed(label, isa) and (isa != Isa.GPR or label != LIBC_CALL) for label in chosen["contender"]
+    ]
+    chosen = chosen[competes]
     samples = results.samples
     gross = samples[~samples["twin"].astype(bool)][[*CELL, "code", "process", "gross_cycles"]]
     cycles = results.estimates[[*CELL, "code", "cycles"]]
@@ -192,7 +209,7 @@ def _costs(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFra
     )
     emitted = default_variants(results, page, isa)
     paired = (
-        emitted[[*PAGE, "size", "label", "isa", "contender", "code"]]
+        emitted[[*PAGE, "size", "label", "vendor", "version", "isa", "contender", "code"]]
         .merge(best, on=CELL)
         .merge(gross, on=[*CELL, "code"])
         .merge(
@@ -202,14 +219,10 @@ def _costs(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFra
     )
     if paired.empty:
         return pd.DataFrame(columns=COST_COLUMNS)
-    keys = [*PAGE, "size", "label", "isa", "contender", "code", "best", "best_code"]
+    keys = [*COST_COLUMNS[:10], "best", "best_code"]
     ratios = np.log(paired["gross_cycles"] / paired["best_gross"])
     table = np.exp(ratios.groupby([paired[key] for key in keys]).median()).reset_index(name="ratio")
     best_cycles = cycles.rename(columns={"code": "best_code", "cycles": "best_cycles"})
     table = table.merge(cycles, on=[*CELL, "code"], how="left")
     return table.merge(best_cycles, on=[*CELL, "best_code"], how="left")[COST_COLUMNS]
 
-
-def emits(rows: pd.DataFrame, form: Form) -> list[tuple[int, int]]:
-    """The ranges of sizes over which one variant's rows, sorted by size, have a form."""
-    return [(low, high) for low, high, found in form_stretches(rows) if found == form.value]

@@ -35,7 +35,8 @@ def winners(results: Results) -> pd.DataFrame:
     """One row per (op, fill, alignment, isa) and range of sizes: the `form` that wins there.
 
     `low` and `high` bound `first_size`, and are missing for the first range. `also` lists the forms
-    that are as good over the range. At `worst_size` the form takes `worst_regret` (0.04: 4 %) more
+    that are as good over the range. Where only general registers are allowed the libc call does not
+    compete: libc's own code uses vector registers. At `worst_size` the form takes `worst_regret` (0.04: 4 %) more
     cycles than the best one there.
     """
     return _winners(results).copy()
@@ -47,7 +48,7 @@ def _winners(results: Results) -> pd.DataFrame:
     for page in results.pages:
         curves = curves_of(results, page)
         for isa in isas_of(results, page):
-            allowed = curves.allowed_on(isa)
+            allowed = curves.allowed_on(isa, calls=isa != Isa.GPR)
             if len(allowed.labels) and len(allowed.sizes):
                 rows += _page_rows(allowed, isa)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"low": "Int64", "high": "Int64"})

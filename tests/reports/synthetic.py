@@ -104,6 +104,7 @@ REFERENCES = {
         "sse_stores": ("sse2", "straight", 16),
         "avx2_stores": ("avx2", "straight", 32),
         "avx512_stores": ("avx512", "straight", 64),
+        "libc_call": ("gpr", "libcall", 0),
     },
     "memcpy": {
         "rep_movsb": ("gpr", "rep_byte", 1),
@@ -112,6 +113,7 @@ REFERENCES = {
         "sse_stores": ("sse2", "straight", 16),
         "avx2_stores": ("avx2", "straight", 32),
         "avx512_stores": ("avx512", "straight", 64),
+        "libc_call": ("gpr", "libcall", 0),
     },
 }
 ASKED = {

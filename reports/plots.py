@@ -1,0 +1,240 @@
+"""The plots: cycles over size, and predicted beside measured, as Vega-Lite specifications.
+
+Colours are CSS variables by default, so that one SVG follows the reader's light or dark theme; give
+`colours="light"` for a picture that stands alone (PNG).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from memstrat.reports.emitted import default_variants
+from memstrat.reports.frames import CELL, PAGE, Results, in_order
+from memstrat.reports.line_labels import spread
+from memstrat.reports.palette import BY_LABEL, allowed
+from memstrat.reports.words import size_text
+
+HEIGHT = 380
+LABEL_GAP = 14.0
+LABEL_MARGIN = 118
+LEAST_CYCLES = 0.5
+"""Where the logarithmic axis ends: below it, and where noise makes a figure negative, it is drawn here."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+Colours = Literal["css", "light", "dark"]
+Spec = dict[str, Any]
+THEME = {
+    "light": {"--fg": "#1a1a1a", "--muted": "#5f5f5f", "--grid": "#e4e4e4", "--bg": "#ffffff"},
+    "dark": {"--fg": "#e8e8e8", "--muted": "#a3a3a3", "--grid": "#333333", "--bg": "#161616"},
+}
+
+
+def colour(label: str, colours: Colours) -> str:
+    """A contender's colour, as a CSS variable or for one theme."""
+    contender = BY_LABEL[label]
+    return f"var({contender.css})" if colours == "css" else getattr(contender, colours)
+
+
+def themed(name: str, colours: Colours) -> str:
+    """One of THEME's colours, in the same way."""
+    return f"var({name})" if colours == "css" else THEME[colours][name]
+
+
+def curve_rows(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
+    """What a curve plot draws: size, contender, label, code_bytes, cycles, interval, drawn heights."""
+    chosen = _on(results.representatives, page)
+    chosen = chosen[[allowed(label, isa) for label in chosen["contender"]]]
+    return _with_estimates(results, chosen)
+
+
+def default_rows(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
+    """The same for what compilers emit at -O2 when asked nothing."""
+    rows = _with_estimates(results, default_variants(results, page, isa))
+    changed = rows["contender"] != rows.groupby("label")["contender"].shift()
+    power = (rows["size"] & (rows["size"] - 1)) == 0
+    return rows.assign(marked=changed | power | (rows["size"] == rows["size"].max()))
+
+
+def _on(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
+    same = [frame[column] == value for column, value in zip(PAGE, page, strict=True)]
+    return frame[same[0] & same[1] & same[2]]
+
+
+def _with_estimates(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    columns = ["size", "contender", "label", "code_bytes", "cycles", "low", "high"]
+    estimates = results.estimates[[*CELL, "code", "cycles", "low", "high"]]
+    joined = rows.merge(estimates, on=[*CELL, "code"])[columns].sort_values(["label", "size"])
+    numbers = joined[["cycles", "low", "high"]].astype("float64")
+    return joined.drop(columns=["low", "high"]).assign(
+        cycles=numbers["cycles"].round(2),
+        drawn=numbers["cycles"].clip(lower=LEAST_CYCLES).round(2),
+        drawn_low=numbers["low"].clip(lower=LEAST_CYCLES).round(2),
+        drawn_high=numbers["high"].clip(lower=LEAST_CYCLES).round(2),
+        interval=[f"{low:.1f} to {high:.1f}" for low, high in zip(numbers["low"], numbers["high"], strict=True)],
+    )
+
+
+def curves_plot(
+    results: Results, page: tuple[str, str, int], isa: str, colours: Colours = "css"
+) -> Spec | None:
+    """Cycles over size, one line per contender, compilers' defaults as marks; None without data."""
+    rows, defaults = curve_rows(results, page, isa), default_rows(results, page, isa)
+    if rows.empty:
+        return None
+    cycles = _cycles_domain(rows, defaults)
+    x = _size_axis((int(rows["size"].min()), int(rows["size"].max())))
+    y = _cycles_axis("drawn", cycles)
+    labels = in_order(rows["contender"])
+    hue = alt.Color(
+        "contender:N",
+        legend=None,
+        scale=alt.Scale(domain=labels, range=[colour(label, colours) for label in labels]),
+    )
+    edge, inside = _line_ends(rows, cycles)
+    layers = [
+        *_default_marks(defaults, x, y, colours),
+        _bands(x, hue),
+        _lines(x, y, hue, labels),
+        *_line_names(y, _cycles_axis("place", cycles), hue),
+        _hover_points(x, y, hue),
+    ]
+    data = {"rows": rows, "defaults": defaults, "edge": edge, "inside": inside}
+    chart = alt.layer(*layers).properties(height=HEIGHT, width="container")
+    return _finished(chart, data, colours)
+
+
+def _cycles_domain(rows: pd.DataFrame, defaults: pd.DataFrame) -> tuple[float, float]:
+    drawn = pd.concat([rows, defaults])
+    return float(drawn["drawn_low"].min()) * 0.9, float(drawn["drawn_high"].max()) * 1.1
+
+
+def _cycles_axis(column: str, domain: tuple[float, float]) -> alt.Y:
+    return alt.Y(
+        f"{column}:Q",
+        title="core cycles per call",
+        scale=alt.Scale(type="log", domain=list(domain), nice=False),
+        axis=alt.Axis(values=_ticks(domain), format="~g"),
+    )
+
+
+def _ticks(domain: tuple[float, float]) -> list[float]:
+    candidates = [m * 10.0**e for e in range(-2, 8) for m in (1, 2, 5)]
+    return [tick for tick in candidates if domain[0] <= tick <= domain[1]]
+
+
+def _size_axis(sizes: tuple[int, int]) -> alt.X:
+    powers = [1 << bit for bit in range(31) if sizes[0] <= 1 << bit <= sizes[1]]
+    text = "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value + ''"
+    return alt.X(
+        "size:Q",
+        title="bytes",
+        scale=alt.Scale(type="log", base=2, domain=list(sizes), nice=False),
+        axis=alt.Axis(values=powers, labelExpr=text, labelOverlap="greedy", labelSeparation=6),
+    )
+
+
+def _bands(x: alt.X, hue: alt.Color) -> alt.Chart:
+    low, high = alt.Y("drawn_low:Q", title="core cycles per call"), alt.Y2("drawn_high:Q")
+    return _chart("rows").mark_area(opacity=0.22).encode(x=x, y=low, y2=high, color=hue)
+
+
+def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> alt.Chart:
+    dashes = [list(BY_LABEL[label].dash) or [1, 0] for label in labels]
+    dash = alt.StrokeDash(
+        "contender:N", legend=None, scale=alt.Scale(domain=list(labels), range=dashes)
+    )
+    return _chart("rows").mark_line(strokeWidth=1.7).encode(x=x, y=y, color=hue, strokeDash=dash)
+
+
+def _chart(data: str) -> alt.Chart:
+    """A chart over one of the specification's own data sets, by name."""
+    return alt.Chart(alt.NamedData(name=data))
+
+
+def _tooltip(what: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip(f"{what}:N", title=" "),
+        alt.Tooltip("contender:N", title="form"),
+        alt.Tooltip("size:Q", title="bytes"),
+        alt.Tooltip("cycles:Q", title="cycles", format=".1f"),
+        alt.Tooltip("interval:N", title="interval"),
+        alt.Tooltip("code_bytes:Q", title="code bytes"),
+    ]
+
+
+def _hover_points(x: alt.X, y: alt.Y, hue: alt.Color) -> alt.Chart:
+    nearest = alt.selection_point(
+        on="pointerover", nearest=True, empty=False, fields=["contender", "size"], clear="pointerout"
+    )
+    chart = _chart("rows").mark_point(size=45, filled=True, aria=False)
+    visible = alt.condition(nearest, alt.value(1), alt.value(0))
+    return chart.encode(x=x, y=y, color=hue, opacity=visible, tooltip=_tooltip("label")).add_params(nearest)
+
+
+def _default_marks(defaults: pd.DataFrame, x: alt.X, y: alt.Y, colours: Colours) -> list[alt.Chart]:
+    """What compilers emit unasked: a broad pale line each, and hollow marks at its `marked` sizes."""
+    labels = sorted(defaults["label"].unique())
+    if not labels:
+        return []
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(labels))]
+    shape = alt.Shape("label:N", legend=None, scale=alt.Scale(domain=labels, range=shapes))
+    foreground = themed("--fg", colours)
+    line = _chart("defaults").mark_line(strokeWidth=7, opacity=0.13, color=foreground)
+    marks = _chart("defaults").mark_point(
+        size=34, filled=False, strokeWidth=1.1, opacity=0.9, color=foreground
+    )
+    return [
+        line.encode(x=x, y=y, detail="label:N"),
+        marks.encode(x=x, y=y, shape=shape, tooltip=_tooltip("label")).transform_filter("datum.marked"),
+    ]
+
+
+def default_marks_legend(results: Results, page: tuple[str, str, int], isa: str) -> list[tuple[str, str]]:
+    """The (shape, variant's label) of the marks of a plot, in the order in which they are drawn."""
+    labels = sorted(default_rows(results, page, isa)["label"].unique())
+    return [(SHAPES[place % len(SHAPES)], label) for place, label in enumerate(labels)]
+
+
+def _line_ends(rows: pd.DataFrame, domain: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The lines' right ends: those at the axis's end with a free `place` each, and those before it."""
+    ends = rows.loc[rows.groupby("contender")["size"].idxmax(), ["contender", "size", "drawn"]]
+    at_edge = ends["size"] == rows["size"].max()
+    edge, inside = ends[at_edge], ends[~at_edge]
+    top, span = np.log(domain[1]), np.log(domain[1] / domain[0])
+    pixels = (top - np.log(edge["drawn"].to_numpy(dtype=np.float64))) / span * HEIGHT
+    places = spread(pixels, LABEL_GAP, 4, HEIGHT - 4)
+    return edge.assign(place=np.exp(top - places / HEIGHT * span).round(3)), inside
+
+
+def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color) -> list[alt.Chart]:
+    """Each line's name: beyond the axis for those that reach its end, else at their last point."""
+    edge, inside = _chart("edge").encode(color=hue), _chart("inside").encode(color=hue)
+    style = {"align": "left", "baseline": "middle", "fontSize": 11, "clip": False}
+    return [
+        edge.mark_rule(strokeWidth=1, opacity=0.6, clip=False).encode(
+            x=alt.value(alt.expr("width + 2")), x2=alt.value(alt.expr("width + 12")), y=y, y2=alt.Y2("place:Q")
+        ),
+        edge.mark_text(**style).encode(x=alt.value(alt.expr("width + 15")), y=place, text="contender:N"),
+        inside.mark_text(dx=5, **style).encode(x="size:Q", y=y, text="contender:N"),
+    ]
+
+
+def _finished(chart: alt.LayerChart | alt.Chart, data: dict[str, pd.DataFrame], colours: Colours) -> Spec:
+    muted, grid, text = (themed(name, colours) for name in ("--muted", "--grid", "--fg"))
+    spec: Spec = chart.to_dict(validate=False)
+    spec["datasets"] = {name: rows.to_dict("records") for name, rows in data.items()}
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    spec["padding"] = {"left": 4, "top": 8, "bottom": 4, "right": LABEL_MARGIN}
+    spec["background"] = "transparent" if colours == "css" else THEME[colours]["--bg"]
+    spec["config"] = {
+        "font": "system-ui, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            **{"labelColor": muted, "titleColor": text, "gridColor": grid, "domainColor": grid},
+            **{"tickColor": grid, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal"},
+        },
+    }
+    return spec
