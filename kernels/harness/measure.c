@@ -1,0 +1,413 @@
+#include "measure.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "buffers.h"
+#include "lines.h"
+#include "signals.h"
+#include "statistics.h"
+
+enum { SIGNAL_STACK = 65536, HANG_SECONDS = 1, CHAIN_LOOPS = 128, FEWEST_CHAIN_LOOPS = 1 };
+enum { SOURCE_OFFSET = 2048, FILL_VALUE = 0xa7 };
+static const uint64_t MOST_CALLS = 1 << 20;
+
+enum role { ROLE_CODE, ROLE_TWIN, ROLE_CHAIN, ROLE_EMPTY };
+
+struct contestant {
+	enum role role;
+	uint32_t code;
+	code_function function;
+	uint64_t calls; /* per batch; loops for the chain */
+};
+
+struct field {
+	const struct pack_cell *cell;
+	uint32_t index;
+	struct contestant *contestants;
+	uint32_t count;
+	uint32_t *order;
+	uint64_t *ticks; /* [contestant][round], max_rounds apart */
+	uint32_t rounds;
+	struct arena destination, source;
+	void *first;
+	uintptr_t second;
+	int64_t switches;
+};
+
+/* What signal handlers need; they have no other way to it. */
+static struct {
+	sigjmp_buf back;
+	volatile sig_atomic_t armed;
+	volatile sig_atomic_t signal;
+	volatile uint32_t contestant;
+	volatile uint64_t batches, batches_seen;
+} guard;
+
+static void leave_code(int number)
+{
+	if (!guard.armed) {
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	guard.armed = 0;
+	guard.signal = number;
+	siglongjmp(guard.back, 1);
+}
+
+/* Once a second of CPU time: a batch that was already running then, and still is, hangs. */
+static void watch(int number)
+{
+	if (guard.armed && guard.batches == guard.batches_seen)
+		leave_code(number);
+	guard.batches_seen = guard.batches;
+}
+
+const char *measure_prepare(void)
+{
+	static uint8_t stack[SIGNAL_STACK];
+	const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	const stack_t alternative = { .ss_sp = stack, .ss_size = sizeof stack };
+	const struct itimerval every = { { HANG_SECONDS, 0 }, { HANG_SECONDS, 0 } };
+	struct sigaction action = { .sa_handler = leave_code, .sa_flags = SA_ONSTACK };
+
+	sigemptyset(&action.sa_mask);
+	if (sigaltstack(&alternative, NULL) != 0)
+		return "no stack can be set up for signals";
+	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+		if (sigaction(crashes[i], &action, NULL) != 0)
+			return "crashes cannot be caught";
+	action.sa_handler = watch;
+	if (sigaction(SIGVTALRM, &action, NULL) != 0 || setitimer(ITIMER_VIRTUAL, &every, NULL) != 0)
+		return "hangs cannot be caught";
+	return NULL;
+}
+
+static uint64_t time_batch(const struct field *field, const struct contestant *contestant,
+			   uint64_t calls)
+{
+	uint64_t begin, end;
+
+	guard.contestant = (uint32_t)(contestant - field->contestants);
+	guard.batches++;
+	if (contestant->role == ROLE_CHAIN) {
+		memstrat_chain(0, FEWEST_CHAIN_LOOPS);
+		begin = clock_begin();
+		memstrat_chain(0, calls);
+		end = clock_end();
+	} else {
+		memstrat_calls(contestant->function, field->first, field->second, 1);
+		begin = clock_begin();
+		memstrat_calls(contestant->function, field->first, field->second, calls);
+		end = clock_end();
+	}
+	return end - begin;
+}
+
+/* Upper halves that a code left dirty would slow the next one's SSE instructions on Intel cores. */
+static uint64_t time_alone(const struct session *session, const struct field *field,
+			   const struct contestant *contestant, uint64_t calls)
+{
+	if (session->features.avx)
+		memstrat_clear_upper();
+	return time_batch(field, contestant, calls);
+}
+
+/* Ticks per call, roughly: calls are doubled until a batch is long enough to tell. */
+static double rough_ticks(const struct session *session, const struct field *field,
+			  const struct contestant *contestant, double enough)
+{
+	uint64_t calls = 1, ticks;
+
+	for (;;) {
+		ticks = time_alone(session, field, contestant, calls);
+		if ((double)ticks >= enough || calls >= MOST_CALLS)
+			break;
+		calls *= 2;
+	}
+	for (int again = 0; again < 4; again++) {
+		uint64_t now = time_alone(session, field, contestant, calls);
+
+		if (now < ticks)
+			ticks = now;
+	}
+	return fmax(((double)ticks - session->clock.overhead) / (double)calls, 0.1);
+}
+
+static double longest_of_limits(const struct session *session)
+{
+	double by_time = session->protocol.batch_ns * 1e-9 * session->clock.ticks_per_second;
+	double by_step = session->protocol.batch_steps * (double)session->clock.step;
+
+	return fmax(by_time, by_step);
+}
+
+static void decide_calls(const struct session *session, struct field *field)
+{
+	double wanted = longest_of_limits(session), fastest = INFINITY, empty = INFINITY;
+
+	for (uint32_t i = 0; i < field->count; i++) {
+		const struct contestant *contestant = &field->contestants[i];
+
+		if (contestant->role == ROLE_CHAIN)
+			continue;
+		double ticks = rough_ticks(session, field, contestant, wanted / 4);
+
+		if (contestant->role == ROLE_EMPTY)
+			empty = ticks;
+		else
+			fastest = fmin(fastest, ticks);
+	}
+	for (uint32_t i = 0; i < field->count; i++) {
+		struct contestant *contestant = &field->contestants[i];
+		double ticks = contestant->role == ROLE_EMPTY ? empty : fastest;
+
+		if (contestant->role == ROLE_CHAIN)
+			contestant->calls = CHAIN_LOOPS;
+		else
+			contestant->calls = (uint64_t)fmin(ceil(wanted / ticks), (double)MOST_CALLS);
+	}
+}
+
+static void run_rounds(struct session *session, struct field *field)
+{
+	const struct protocol *protocol = &session->protocol;
+	uint64_t budget = (uint64_t)(protocol->budget_us * 1e-6 * session->clock.ticks_per_second);
+	uint64_t start = clock_begin();
+
+	for (uint32_t i = 0; i < field->count; i++)
+		field->order[i] = i;
+	for (field->rounds = 0; field->rounds < protocol->max_rounds; field->rounds++) {
+		if (field->rounds >= protocol->min_rounds && clock_begin() - start >= budget)
+			break;
+		random_shuffle(&session->random, field->order, field->count);
+		for (uint32_t i = 0; i < field->count; i++) {
+			uint32_t chosen = field->order[i];
+			const struct contestant *contestant = &field->contestants[chosen];
+
+			field->ticks[(size_t)chosen * protocol->max_rounds + field->rounds] =
+				time_alone(session, field, contestant, contestant->calls);
+		}
+	}
+}
+
+static void report_dropped(const struct field *field, uint32_t code, const char *reason)
+{
+	struct line line = line_begin("dropped");
+
+	line_whole(&line, "cell", field->index);
+	line_whole(&line, "code", code);
+	line_text(&line, "reason", reason);
+	line_end(&line);
+}
+
+static void end_cell(const struct field *field, double add_ticks, double empty_ticks,
+		     const char *reason)
+{
+	struct line line = line_begin("cell_end");
+
+	line_whole(&line, "cell", field->index);
+	if (reason == NULL) {
+		line_real(&line, "add_ticks", add_ticks);
+		line_real(&line, "empty_ticks", empty_ticks);
+		line_whole(&line, "rounds", field->rounds);
+		line_whole(&line, "switches", field->switches);
+	} else {
+		line_text(&line, "reason", reason);
+	}
+	line_end(&line);
+}
+
+/* Before `fast_mean` sorts the columns: rounds must still stand beside each other. */
+static double paired_ratio(const struct session *session, const struct field *field,
+			   uint32_t contestant, uint32_t baseline, double *ratios)
+{
+	size_t stride = session->protocol.max_rounds;
+	const uint64_t *own = field->ticks + contestant * stride;
+	const uint64_t *other = field->ticks + baseline * stride;
+	double overhead = session->clock.overhead;
+
+	for (uint32_t i = 0; i < field->rounds; i++)
+		ratios[i] = ((double)own[i] - overhead) / ((double)other[i] - overhead);
+	return median_of(ratios, field->rounds);
+}
+
+static void report_samples(const struct session *session, struct field *field, uint32_t baseline)
+{
+	size_t stride = session->protocol.max_rounds;
+	double *ratios = allocate(field->rounds, sizeof *ratios);
+	double *paired = allocate(field->count, sizeof *paired);
+	double add_ticks = NAN, empty_ticks = NAN;
+
+	for (uint32_t i = 0; i < field->count; i++)
+		paired[i] = paired_ratio(session, field, i, baseline, ratios);
+	for (uint32_t i = 0; i < field->count; i++) {
+		const struct contestant *contestant = &field->contestants[i];
+		double ticks = (fast_mean(field->ticks + i * stride, field->rounds) -
+				session->clock.overhead) / (double)contestant->calls;
+
+		if (contestant->role == ROLE_CHAIN) {
+			add_ticks = ticks / CHAIN_ADDS;
+		} else if (contestant->role == ROLE_EMPTY) {
+			empty_ticks = ticks;
+		} else {
+			struct line line = line_begin("sample");
+
+			line_whole(&line, "cell", field->index);
+			line_whole(&line, "code", contestant->code);
+			line_truth(&line, "twin", contestant->role == ROLE_TWIN);
+			line_real(&line, "ticks", ticks);
+			line_real(&line, "paired_ratio", paired[i]);
+			line_whole(&line, "batches", field->rounds);
+			line_whole(&line, "calls", (int64_t)contestant->calls);
+			line_end(&line);
+		}
+	}
+	free(ratios);
+	free(paired);
+	end_cell(field, add_ticks, empty_ticks, NULL);
+}
+
+static void add_contestant(struct field *field, enum role role, uint32_t code,
+			   code_function function)
+{
+	field->contestants[field->count++] =
+		(struct contestant){ .role = role, .code = code, .function = function };
+}
+
+static void collect_contestants(const struct session *session, struct field *field)
+{
+	const struct pack *pack = session->pack;
+	const struct pack_cell *cell = field->cell;
+	enum isa isa = features_isa(&session->features);
+
+	for (uint32_t i = 0; i < cell->member_count; i++) {
+		uint32_t code = pack->members[cell->member_first + i];
+		enum isa needed = pack->codes[code].isa;
+		char reason[64];
+
+		if (needed <= isa) {
+			add_contestant(field, ROLE_CODE, code, session->placement->codes[code]);
+			if (code == cell->baseline)
+				add_contestant(field, ROLE_TWIN, code,
+					       session->placement->twins[code]);
+		} else {
+			snprintf(reason, sizeof reason, "this CPU has no %s", isa_name(needed));
+			report_dropped(field, code, reason);
+		}
+	}
+	add_contestant(field, ROLE_CHAIN, 0, NULL);
+	add_contestant(field, ROLE_EMPTY, 0, session->placement->empty);
+}
+
+/* The baseline's place among the contestants, or `count`. */
+static uint32_t find_baseline(const struct field *field)
+{
+	uint32_t i = 0;
+
+	while (i < field->count && (field->contestants[i].role != ROLE_CODE ||
+				    field->contestants[i].code != field->cell->baseline))
+		i++;
+	return i;
+}
+
+static bool open_field(const struct session *session, struct field *field)
+{
+	const struct pack_cell *cell = field->cell;
+	size_t most = (size_t)cell->member_count + 3;
+	size_t length = cell->size + CACHE_LINE;
+
+	field->contestants = allocate(most, sizeof *field->contestants);
+	field->order = allocate(most, sizeof *field->order);
+	field->ticks = allocate(most * session->protocol.max_rounds, sizeof *field->ticks);
+	memset(field->ticks, 0xff, most * session->protocol.max_rounds * sizeof *field->ticks);
+	field->destination = arena_open(length);
+	field->source = arena_open(length + SOURCE_OFFSET);
+	if (field->destination.data == NULL || field->source.data == NULL)
+		return false;
+	field->first = field->destination.data;
+	field->second = cell->op == OP_MEMSET ? FILL_VALUE :
+						(uintptr_t)(field->source.data + SOURCE_OFFSET);
+	return true;
+}
+
+static void close_field(struct field *field)
+{
+	free(field->contestants);
+	free(field->order);
+	free(field->ticks);
+	arena_close(&field->destination);
+	arena_close(&field->source);
+}
+
+static int64_t involuntary_switches(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* Drops the contestant inside which a signal arrived. */
+static void drop_contestant(struct field *field)
+{
+	uint32_t dropped = guard.contestant;
+	char reason[64];
+
+	if (guard.signal == SIGVTALRM)
+		snprintf(reason, sizeof reason, "hung while it was measured");
+	else
+		snprintf(reason, sizeof reason, "%s while it was measured",
+			 signal_name(guard.signal));
+	report_dropped(field, field->contestants[dropped].code, reason);
+	field->count--;
+	for (uint32_t i = dropped; i < field->count; i++)
+		field->contestants[i] = field->contestants[i + 1];
+}
+
+/* Runs the cell's rounds, again without the culprit after a crash. False: the cell is lost.
+ * Everything that lives across the jump is reached through the two pointers, which do not change. */
+static bool run_guarded(struct session *session, struct field *field)
+{
+	if (sigsetjmp(guard.back, 1) != 0) {
+		if (field->contestants[guard.contestant].role == ROLE_EMPTY ||
+		    field->contestants[guard.contestant].role == ROLE_CHAIN)
+			return false;
+		drop_contestant(field);
+	}
+	if (find_baseline(field) == field->count)
+		return false;
+	guard.armed = 1;
+	decide_calls(session, field);
+	field->switches = involuntary_switches();
+	run_rounds(session, field);
+	field->switches = involuntary_switches() - field->switches;
+	guard.armed = 0;
+	return true;
+}
+
+void measure_cell(struct session *session, uint32_t cell_index)
+{
+	struct field field = { .cell = &session->pack->cells[cell_index], .index = cell_index };
+	struct line line = line_begin("cell");
+
+	line_whole(&line, "cell", cell_index);
+	line_end(&line);
+	if (!open_field(session, &field)) {
+		end_cell(&field, 0, 0, "there is no memory for its buffers");
+	} else {
+		collect_contestants(session, &field);
+		if (run_guarded(session, &field))
+			report_samples(session, &field, find_baseline(&field));
+		else
+			end_cell(&field, 0, 0, "its baseline cannot be measured");
+	}
+	close_field(&field);
+}
