@@ -182,12 +182,19 @@ def test_an_isa_brings_its_registers(compiler: str, isa: Isa, registers: str) ->
 
 
 @pytest.mark.compilers
+@pytest.mark.parametrize("compiler", ["clang-19", "clang-22"])
+def test_clang_keeps_to_avx2_for_a_cpu_for_which_it_prefers_512_bits(compiler: str) -> None:
+    source = c_source([Kernel(op=Op.MEMCPY, fill=None, size=256)])
+    for isa, widest in ((Isa.AVX512, "%zmm"), (Isa.AVX2, "%ymm")):
+        text = assembly(variant(compiler, Optimisation.O2, Target(isa=isa, march="znver4")), source)
+        assert set(re.findall(r"%[xyz]mm", text)) == {widest}
+
+
+@pytest.mark.compilers
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_a_compiler_keeps_identical_kernels_apart(compiler: str) -> None:
-    kernels = [
-        Kernel(op=Op.MEMCPY, fill=None, size=16, alignment=alignment) for alignment in (8, 16)
-    ]
+def test_a_compiler_gives_every_kernel_code_of_its_own(compiler: str) -> None:
+    kernels = spellable((8, 16, 64), (1, 8, 16))
     text = assembly(variant(compiler, Optimisation.O2, Target(isa=Isa.GPR)), c_source(kernels))
-    bodies = re.findall(r"^mem\w+:(.*?)\.size", text, re.MULTILINE | re.DOTALL)
-    assert [len(re.findall(r"\bretq?\b", body)) for body in bodies] == [1, 1]
-    assert "jmp" not in text
+    names = "|".join(kernel.name for kernel in kernels)
+    assert re.search(rf"\b(jmp|call|callq)\s+({names})\b|\.set\s+({names})\b", text) is None
+    assert len(re.findall(r"^\s+(retq?|jmp\s+mem\w+)\b", text, re.MULTILINE)) == len(kernels)
