@@ -2,7 +2,6 @@
    Nothing calls another, so nothing is inlined; each stands in a section of its own. */
 #define KERNEL(name) __attribute__((section(".text.memstrat." #name), aligned(64))) void name
 
-
 KERNEL(memset_zero_a8_s40)(void *destination)
 {
     __builtin_memset(__builtin_assume_aligned(destination, 8), 0, 40);

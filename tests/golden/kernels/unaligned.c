@@ -2,7 +2,6 @@
    Nothing calls another, so nothing is inlined; each stands in a section of its own. */
 #define KERNEL(name) __attribute__((section(".text.memstrat." #name), aligned(64))) void name
 
-
 KERNEL(memcpy_a1_s7)(void *destination, const void *source)
 {
     __builtin_memcpy(destination, source, 7);
