@@ -109,7 +109,7 @@ def reference_source(form: str, kernels: Sequence[Kernel]) -> str:
 
 
 def reference_toolchain() -> Toolchain:
-    """The toolchain "reference": its digest covers the macros, `command` is the host's assembler."""
+    """The toolchain of the reference forms: `digest` covers the macros, `command` assembles."""
     return Toolchain(
         name="reference",
         command=("cc",),

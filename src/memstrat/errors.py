@@ -49,6 +49,10 @@ class ObjectError(MemstratError):
     """What a compiler wrote is no relocatable x86-64 object, or a damaged one."""
 
 
+class HarnessError(MemstratError):
+    """The native harness cannot be compiled or started here, or refuses its pack."""
+
+
 class ResultsError(UsageError):
     """A results folder that is missing, foreign, truncated or of another schema."""
 
