@@ -194,11 +194,12 @@ def _is_padding(instruction: Instruction) -> bool:
 
 def _least_isa(instructions: tuple[Instruction, ...]) -> Isa:
     least = Isa.GPR
-    for instruction in instructions:
-        key = instruction.code
-        isa = _isa_of_code.get(key)
+    for code, instruction in {
+        instruction.code: instruction for instruction in instructions
+    }.items():
+        isa = _isa_of_code.get(code)
         if isa is None:
-            isa = _isa_of_code[key] = _isa_of(instruction)
+            isa = _isa_of_code[code] = _isa_of(instruction)
         if not least.includes(isa):
             least = isa
     return least

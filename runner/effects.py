@@ -10,6 +10,7 @@ from iced_x86 import (
     Instruction,
     InstructionInfoFactory,
     MemorySizeExt,
+    Mnemonic,
     OpAccess,
     OpKind,
     Register,
@@ -17,21 +18,38 @@ from iced_x86 import (
     UsedMemory,
 )
 
-from memstrat.runner.operands import Read, compile_address, general_register, mask_register
+from memstrat.runner.operands import (
+    Read,
+    based_only,
+    compile_address,
+    general_register,
+    mask_register,
+)
 from memstrat.runner.processor import (
     ALL_BYTES,
-    STACK_FLOOR,
+    PlainStore,
     Processor,
     Store,
     Undecided,
 )
 
-Effects = Callable[[Processor], None]
+Change = Callable[[Processor], None]
+Effects = Change | PlainStore
 
 _WRITES = frozenset(
     {OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE}
 )
 _CONDITIONAL = frozenset({OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE})
+
+_MASKED_BY_VECTOR = frozenset(
+    {Mnemonic.VPMASKMOVD, Mnemonic.VPMASKMOVQ, Mnemonic.VMASKMOVPS, Mnemonic.VMASKMOVPD}
+)
+"""iced calls their stores unconditional; their masks are vectors, which are not followed."""
+
+_OUT_OF_ORDER = frozenset(
+    {Mnemonic.VPCOMPRESSD, Mnemonic.VPCOMPRESSQ, Mnemonic.VCOMPRESSPS, Mnemonic.VCOMPRESSPD}
+)
+"""Masked stores that close the gaps, so that the mask does not say which bytes they write."""
 
 _NO_MASK = int(Register.NONE)
 
@@ -54,7 +72,7 @@ def compile_effects(instruction: Instruction, at: int) -> Effects | None:
     if kind == _NO_EFFECT:
         return None
     if kind == _STORE:
-        return _plain_store(compile_address(instruction), instruction, at)
+        return compile_plain_store(instruction, at)
     return _compile_other(instruction, at)
 
 
@@ -78,28 +96,33 @@ def _classify(instruction: Instruction) -> int:
         return _NO_EFFECT
     plain = (
         len(memory) == 1
-        and memory[0].access not in _CONDITIONAL
+        and not _is_masked(instruction, memory[0])
         and instruction.op0_kind == OpKind.MEMORY
     )
     return _STORE if plain else _OTHER
 
 
-def _plain_store(address: Read, instruction: Instruction, at: int) -> Effects:
+def compile_plain_store(instruction: Instruction, at: int) -> Effects:
+    """The step of an instruction that stores through its memory operand, and does no more."""
     width = int(MemorySizeExt.size(instruction.memory_size))
+    base = based_only(instruction)
+    if base is not None:
+        return PlainStore(base, instruction.memory_displacement, width)
+    return _recorded_store(compile_address(instruction), width, at)
+
+
+def _recorded_store(address: Read, width: int, at: int) -> Change:
 
     def store(processor: Processor) -> None:
         where = address(processor)
         if where is None:
             raise Undecided("it stores at an address that is not known")
-        if where < STACK_FLOOR:
-            processor.stores.append(Store(at, where, width))
-        else:
-            processor.store(at, where, width)
+        processor.store(at, where, width)
 
     return store
 
 
-def _compile_other(instruction: Instruction, at: int) -> Effects:
+def _compile_other(instruction: Instruction, at: int) -> Change:
     general, masks = _written_registers(instruction)
     changes_flags = bool(instruction.rflags_modified & _ARITHMETIC_FLAGS)
     memory = [m for m in _factory.info(instruction).used_memory() if m.access in _WRITES]
@@ -118,15 +141,16 @@ def _compile_other(instruction: Instruction, at: int) -> Effects:
     return forget
 
 
-def _compile_store(instruction: Instruction, used: UsedMemory, at: int) -> Effects:
+def _compile_store(instruction: Instruction, used: UsedMemory, at: int) -> Change:
     if instruction.op0_kind != OpKind.MEMORY:
         return _implicit_store
     address = compile_address(instruction)
-    if used.access not in _CONDITIONAL:
-        return _plain_store(address, instruction, at)
     width = int(MemorySizeExt.size(instruction.memory_size))
+    if not _is_masked(instruction, used):
+        return _recorded_store(address, width, at)
     element = int(MemorySizeExt.element_size(instruction.memory_size))
-    mask_number = mask_register(instruction.op_mask)
+    in_order = instruction.mnemonic not in _OUT_OF_ORDER
+    mask_number = mask_register(instruction.op_mask) if in_order else None
 
     def masked_store(processor: Processor) -> None:
         where = address(processor)
@@ -137,6 +161,10 @@ def _compile_store(instruction: Instruction, used: UsedMemory, at: int) -> Effec
         processor.stores.append(Store(at, where, width, mask))
 
     return masked_store
+
+
+def _is_masked(instruction: Instruction, used: UsedMemory) -> bool:
+    return used.access in _CONDITIONAL or instruction.mnemonic in _MASKED_BY_VECTOR
 
 
 def _implicit_store(_: Processor) -> None:

@@ -5,6 +5,7 @@ external function or a constant that it reads gives no code but a reason.
 """
 
 import io
+import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -85,9 +86,11 @@ def extract_codes(data: bytes, kernels: Sequence[Kernel]) -> dict[str, Code | st
         AttributeError,
         AssertionError,
         LookupError,
+        MemoryError,
         OSError,
         TypeError,
         ValueError,
+        zlib.error,
     ) as error:  # what pyelftools lets out of damaged headers and tables
         raise ObjectError(f"the object that the compiler wrote is damaged: {error!r}") from error
 

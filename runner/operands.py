@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from iced_x86 import Instruction, MemorySizeExt, OpKind, Register, RegisterExt
 
-from memstrat.runner.processor import MASK64, Processor, Undecided
+from memstrat.runner.processor import MASK64, RBP, RSP, Processor, Undecided
 
 Read = Callable[[Processor], int | None]
 Write = Callable[[Processor, int | None], None]
@@ -50,6 +50,17 @@ def compile_address(instruction: Instruction) -> Read:
 
         return based
     return _indexed(base_number, index_number, instruction.memory_index_scale, displacement)
+
+
+def based_only(instruction: Instruction) -> int | None:
+    """Number of the register that the memory operand's address is a displacement from.
+
+    None where the address has any other part, and for the stack and frame pointers: what is stored
+    by them may be read again.
+    """
+    base = _PLAIN_BASES.get(instruction.memory_base)
+    plain = int(instruction.memory_index) == Register.NONE
+    return base if plain and not instruction.has_segment_prefix else None
 
 
 def _indexed(base: int | None, index: int, scale: int, displacement: int) -> Read:
@@ -116,7 +127,10 @@ def compile_write(instruction: Instruction, operand: int, bits: int, at: int) ->
 
 def compile_register_write(register: int, bits: int) -> Write:
     """Writes a general register as x86-64 does: 32 bits clear the rest, fewer bits keep it."""
-    number = _NUMBER_OF[register]
+    found = _NUMBER_OF.get(register)
+    if found is None:
+        return _drop  # a segment register: no path depends on it
+    number = found
     if bits >= 32:
 
         def whole(processor: Processor, value: int | None) -> None:
@@ -136,6 +150,10 @@ def compile_register_write(register: int, bits: int) -> Write:
     return part
 
 
+def _drop(_: Processor, __: int | None) -> None:
+    return None
+
+
 def _unknown(_: Processor) -> None:
     return None
 
@@ -152,6 +170,11 @@ def _number_registers() -> dict[int, int]:
 _NUMBER_OF = _number_registers()
 _THREAD_SEGMENTS = frozenset({int(Register.FS), int(Register.GS)})
 _ADDRESSING = frozenset({int(Register.NONE), *range(Register.RAX, Register.R15 + 1)})
+_PLAIN_BASES = {
+    register: number
+    for register, number in _NUMBER_OF.items()
+    if register in _ADDRESSING and number not in (RSP, RBP)
+}
 _HIGH_BYTES = frozenset({Register.AH, Register.CH, Register.DH, Register.BH})
 _IMMEDIATES = frozenset(
     value

@@ -54,6 +54,14 @@ class Repeat(NamedTuple):
     elements: int
 
 
+class PlainStore(NamedTuple):
+    """A store at `displacement` from a general register, of a value that is not kept."""
+
+    base: int
+    displacement: int
+    width: int
+
+
 class Flags(NamedTuple):
     """The arithmetic flags after a result of `bits` bits; None for a flag that is not known."""
 

@@ -1,9 +1,11 @@
 """What one instruction does to the integer state, as far as that decides the path of a kernel.
 
-`compile_step` turns an instruction into a `Step`: a function of a `Processor` that returns the
-index where control goes, or None to fall through. What has no builder of its own goes the general
-way: every register that it writes becomes unknown, and what it writes to memory is a store. So an
-instruction that nobody thought of can leave a path undecided, but cannot lead it astray.
+`compile_step` turns an instruction into a `Step`: an action on a `Processor` that returns the index
+where control goes, or None to fall through. Kernels consist of stores and loads above all, so these
+are plain data: a `PlainStore`, or the number of a register that becomes unknown. What has no
+builder of its own goes the general way: every register that it writes becomes unknown, and what it
+writes to memory is a store. So an instruction that nobody thought of can leave a path undecided,
+but cannot lead it astray.
 """
 
 from collections.abc import Callable
@@ -11,8 +13,9 @@ from collections.abc import Callable
 from iced_x86 import FlowControl, Instruction, MemorySizeExt, Mnemonic, OpKind
 
 from memstrat.runner.conditions import compile_condition
-from memstrat.runner.effects import compile_effects
+from memstrat.runner.effects import compile_effects, compile_plain_store
 from memstrat.runner.operands import (
+    based_only,
     compile_address,
     compile_read,
     compile_register_write,
@@ -29,11 +32,13 @@ from memstrat.runner.processor import (
     RSI,
     RSP,
     Flags,
+    PlainStore,
     Processor,
     Undecided,
 )
 
-Step = Callable[[Processor], int | None]
+Action = Callable[[Processor], int | None]
+Step = Action | PlainStore | int
 Builder = Callable[[Instruction, int], Step | None]
 Arithmetic = Callable[[int, int, int], Flags]
 
@@ -53,7 +58,7 @@ def compile_step(instruction: Instruction, at: int) -> Step | None:
     return compile_effects(instruction, at)
 
 
-def _refuse(reason: str) -> Step:
+def _refuse(reason: str) -> Action:
     def refuse(_: Processor) -> None:
         raise Undecided(reason)
 
@@ -244,10 +249,15 @@ def _multiply(instruction: Instruction, at: int) -> Step | None:
 
 def _move(instruction: Instruction, at: int) -> Step | None:
     """`mov` and its zero-extending kin; moves to special registers go the general way."""
+    if instruction.op0_kind == OpKind.REGISTER:
+        number = general_register(instruction.op0_register)
+        if number is None:
+            return compile_effects(instruction, at)
+        if instruction.op1_kind == OpKind.MEMORY and based_only(instruction) is not None:
+            return number
+    elif instruction.op0_kind == OpKind.MEMORY and based_only(instruction) is not None:
+        return compile_plain_store(instruction, at)
     bits = operand_bits(instruction, 0)
-    to_register = instruction.op0_kind == OpKind.REGISTER
-    if to_register and general_register(instruction.op0_register) is None:
-        return compile_effects(instruction, at)
     immediate = instruction.op1_kind not in (OpKind.REGISTER, OpKind.MEMORY)
     source_bits = bits if immediate else operand_bits(instruction, 1)
     read = compile_read(instruction, 1, source_bits)

@@ -19,18 +19,20 @@ from memstrat.runner.processor import (
     ALL_BYTES,
     CALLER_SAVED,
     DESTINATION,
+    MASK64,
     RCX,
     RDI,
     RSI,
     RSP,
     SOURCE,
     STACK,
+    PlainStore,
     Processor,
     Repeat,
     Store,
     Undecided,
 )
-from memstrat.runner.semantics import Step, compile_step
+from memstrat.runner.semantics import Action, Step, compile_step
 
 STEP_LIMIT = 2_000_000
 """Instructions after which a path is given up: a byte loop over 400 KB and more, or no end."""
@@ -97,7 +99,10 @@ def _trace(code: Code, *, has_source: bool) -> Trace:
         undecided = str(reason)
     return Trace(
         path=tuple(path),
-        stores=tuple(s._replace(address=s.address - DESTINATION) for s in processor.stores),
+        stores=tuple(
+            Store(at, address - DESTINATION, width, mask)
+            for at, address, width, mask in processor.stores
+        ),
         repeats=tuple(r._replace(address=r.address - DESTINATION) for r in processor.repeats),
         loops=_loops(path, edges),
         callees=tuple(processor.callees),
@@ -111,6 +116,7 @@ def _follow(
     """Execute from instruction 0 to a return; fills `path` and the backward `edges` taken."""
     index, limit, append = 0, STEP_LIMIT, path.append
     end = len(program)
+    registers = processor.registers
     while limit:
         limit -= 1
         if index == end:
@@ -119,6 +125,16 @@ def _follow(
         step = program[index]
         index += 1
         if step is None:
+            continue
+        if isinstance(step, PlainStore):
+            base, displacement, width = step
+            start = registers[base]
+            if start is None:
+                raise Undecided("it stores at an address that is not known")
+            processor.store(index - 1, (start + displacement) & MASK64, width)
+            continue
+        if isinstance(step, int):
+            registers[step] = None
             continue
         target = step(processor)
         if target is None:
@@ -158,7 +174,7 @@ _TRANSFERS = frozenset(
 
 def _compile_transfer(
     instruction: Instruction, index_at: Mapping[int, int], calls: Mapping[int, Relocation]
-) -> Step:
+) -> Action:
     if instruction.flow_control == FlowControl.RETURN:
         return _return
     external = calls.get(instruction.next_ip - 4)
@@ -174,7 +190,7 @@ def _return(_: Processor) -> int:
     return _END
 
 
-def _compile_call(external: Relocation | None) -> Step:
+def _compile_call(external: Relocation | None) -> Action:
     def call(processor: Processor) -> None:
         if external is None:
             raise Undecided("it calls code of its own")
@@ -189,7 +205,7 @@ def _compile_call(external: Relocation | None) -> Step:
 
 def _compile_jump(
     instruction: Instruction, index_at: Mapping[int, int], external: Relocation | None
-) -> Step:
+) -> Action:
     if external is not None:
         symbol = external.symbol
 
@@ -212,7 +228,7 @@ def _compile_jump(
     return jump
 
 
-def _compile_conditional(instruction: Instruction, taken: Step) -> Step:
+def _compile_conditional(instruction: Instruction, taken: Action) -> Action:
     counts = _COUNTING.get(instruction.mnemonic)
     if counts is not None:
         return _compile_counting(taken, decrements=counts)
@@ -229,7 +245,7 @@ def _compile_conditional(instruction: Instruction, taken: Step) -> Step:
     return branch
 
 
-def _compile_counting(taken: Step, *, decrements: bool) -> Step:
+def _compile_counting(taken: Action, *, decrements: bool) -> Action:
     """`loop`, which decrements rcx and jumps while it is not zero, and `jrcxz`."""
 
     def branch(processor: Processor) -> int | None:
