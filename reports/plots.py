@@ -18,6 +18,7 @@ from memstrat.reports.palette import BY_LABEL, allowed
 from memstrat.reports.words import size_text
 
 HEIGHT = 380
+PREDICTED_HEIGHT = 340
 LABEL_GAP = 14.0
 LABEL_MARGIN = 118
 LEAST_CYCLES = 0.5
@@ -98,7 +99,7 @@ def curves_plot(
         *_default_marks(defaults, x, y, colours),
         _bands(x, hue),
         _lines(x, y, hue, labels),
-        *_line_names(y, _cycles_axis("place", cycles), hue),
+        *_line_names(y, _cycles_axis("place", cycles), hue, themed("--bg", colours)),
         _hover_points(x, y, hue),
     ]
     data = {"rows": rows, "defaults": defaults, "edge": edge, "inside": inside}
@@ -132,7 +133,7 @@ def _size_axis(sizes: tuple[int, int]) -> alt.X:
         "size:Q",
         title="bytes",
         scale=alt.Scale(type="log", base=2, domain=list(sizes), nice=False),
-        axis=alt.Axis(values=powers, labelExpr=text, labelOverlap="greedy", labelSeparation=6),
+        axis=alt.Axis(values=powers, labelExpr=text, labelOverlap="greedy", labelFlush=False),
     )
 
 
@@ -198,6 +199,42 @@ def default_marks_legend(results: Results, page: tuple[str, str, int], isa: str)
     return [(SHAPES[place % len(SHAPES)], label) for place, label in enumerate(labels)]
 
 
+def predicted_plot(rows: pd.DataFrame, colours: Colours = "css") -> Spec | None:
+    """Predicted over measured cycles, one point per code, from `predictions.predicted_rows`.
+
+    The line is where the two would be equal. None without a prediction that applies.
+    """
+    if rows.empty:
+        return None
+    columns = ["size", "contender", "label", "code_bytes", "cycles", "predicted", "error_percent"]
+    drawn = rows[columns].assign(
+        drawn=rows["cycles"].clip(lower=LEAST_CYCLES),
+        drawn_predicted=rows["predicted"].clip(lower=LEAST_CYCLES),
+    )
+    heights = drawn[["drawn", "drawn_predicted"]]
+    domain = float(heights.min().min()) * 0.9, float(heights.max().max()) * 1.1
+    scale = alt.Scale(type="log", domain=list(domain), nice=False)
+    axis = alt.Axis(values=_ticks(domain), format="~g", labelOverlap="greedy")
+    labels = in_order(drawn["contender"])
+    hues = alt.Scale(domain=labels, range=[colour(label, colours) for label in labels])
+    x = alt.X("drawn:Q", title="measured, core cycles per call", scale=scale, axis=axis)
+    y = alt.Y("drawn_predicted:Q", title="predicted", scale=scale, axis=axis)
+    diagonal = _chart("diagonal").mark_line(strokeWidth=1, color=themed("--muted", colours))
+    points = _chart("rows").mark_point(size=14, filled=True, opacity=0.6, aria=False)
+    tooltip = [
+        *_tooltip("label")[:4],
+        alt.Tooltip("predicted:Q", title="predicted", format=".1f"),
+        alt.Tooltip("error_percent:Q", title="error, %", format="+.0f"),
+    ]
+    hue = alt.Color("contender:N", legend=None, scale=hues)
+    layers = alt.layer(
+        diagonal.encode(x=x, y=y), points.encode(x=x, y=y, color=hue, tooltip=tooltip)
+    ).properties(height=PREDICTED_HEIGHT, width="container")
+    equal = pd.DataFrame({"drawn": domain, "drawn_predicted": domain})
+    spec = _finished(layers, {"rows": drawn, "diagonal": equal}, colours)
+    return {**spec, "padding": {**spec["padding"], "right": 12}}
+
+
 def _line_ends(rows: pd.DataFrame, domain: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines' right ends: those at the axis's end with a free `place` each, and those before it."""
     ends = rows.loc[rows.groupby("contender")["size"].idxmax(), ["contender", "size", "drawn"]]
@@ -209,7 +246,7 @@ def _line_ends(rows: pd.DataFrame, domain: tuple[float, float]) -> tuple[pd.Data
     return edge.assign(place=np.exp(top - places / HEIGHT * span).round(3)), inside
 
 
-def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color) -> list[alt.Chart]:
+def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color, background: str) -> list[alt.Chart]:
     """Each line's name: beyond the axis for those that reach its end, else at their last point."""
     edge, inside = _chart("edge").encode(color=hue), _chart("inside").encode(color=hue)
     style = {"align": "left", "baseline": "middle", "fontSize": 11, "clip": False}
@@ -218,6 +255,9 @@ def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color) -> list[alt.Chart]:
             x=alt.value(alt.expr("width + 2")), x2=alt.value(alt.expr("width + 12")), y=y, y2=alt.Y2("place:Q")
         ),
         edge.mark_text(**style).encode(x=alt.value(alt.expr("width + 15")), y=place, text="contender:N"),
+        _chart("inside")
+        .mark_text(dx=5, stroke=background, strokeWidth=4, strokeJoin="round", **style)
+        .encode(x="size:Q", y=y, text="contender:N"),
         inside.mark_text(dx=5, **style).encode(x="size:Q", y=y, text="contender:N"),
     ]
 
@@ -227,7 +267,7 @@ def _finished(chart: alt.LayerChart | alt.Chart, data: dict[str, pd.DataFrame], 
     spec: Spec = chart.to_dict(validate=False)
     spec["datasets"] = {name: rows.to_dict("records") for name, rows in data.items()}
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-    spec["padding"] = {"left": 4, "top": 8, "bottom": 4, "right": LABEL_MARGIN}
+    spec["padding"] = {"left": 4, "top": 8, "bottom": 4, "right": 8}
     spec["background"] = "transparent" if colours == "css" else THEME[colours]["--bg"]
     spec["config"] = {
         "font": "system-ui, sans-serif",
