@@ -2,6 +2,7 @@
 
 	.text
 
+/* Position-independent: place.c copies it from here to memstrat_calls_end. */
 	.globl	memstrat_calls
 	.type	memstrat_calls, @function
 	.p2align 6
@@ -16,9 +17,11 @@ memstrat_calls:
 	movq	%rdx, %r13
 	movq	%rcx, %rbp
 	.p2align 6		/* the loop itself never moves against its cache line */
-1:	movq	%r12, %rdi
+1:	.rept	4		/* CALLS_UNROLLED */
+	movq	%r12, %rdi
 	movq	%r13, %rsi
 	call	*%rbx
+	.endr
 	decq	%rbp
 	jnz	1b
 	popq	%r14
@@ -28,6 +31,8 @@ memstrat_calls:
 	popq	%rbx
 	ret
 	.size	memstrat_calls, . - memstrat_calls
+	.globl	memstrat_calls_end
+memstrat_calls_end:
 
 	.globl	memstrat_checked_call
 	.type	memstrat_checked_call, @function

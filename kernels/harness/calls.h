@@ -20,9 +20,17 @@ struct checked_call { /* calls.S knows these offsets */
 	uint16_t x87_control;             /* 132 */
 };
 
-/* The trampoline of all measuring: `calls` (at least 1) calls through a register, the arguments
- * loaded anew for each. */
-void memstrat_calls(code_function function, void *destination, uintptr_t second, uint64_t calls);
+/* The trampoline of all measuring: calls through a register, the arguments loaded anew for each,
+ * `quads` (at least 1) times CALLS_UNROLLED of them. Four calls to a round of the loop, because a
+ * taken branch, an indirect call and a return in each round hide the first six cycles of a kernel on
+ * Zen 5; four to a round hide four.
+ * Not called where it stands but copied among the codes: a call to a target far away is a longer
+ * entry in the branch predictors, and costs two cycles more. */
+enum { CALLS_UNROLLED = 4 };
+typedef void (*calls_function)(code_function function, void *destination, uintptr_t second,
+			       uint64_t quads);
+void memstrat_calls(code_function function, void *destination, uintptr_t second, uint64_t quads);
+extern const uint8_t memstrat_calls_end[];
 
 /* One call with every register that the ABI leaves undefined full of rubbish, and every register
  * that it protects known, so that a code which relies on the one or clobbers the other is found. */

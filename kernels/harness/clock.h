@@ -6,7 +6,7 @@
 
 struct clock_facts {
 	double ticks_per_second;
-	uint64_t step;   /* smallest advance seen between two readings: 26 on some virtual machines */
+	uint64_t step;   /* by which the counter advances: 26 on some virtual machines */
 	double overhead; /* ticks that an empty timed section reads, on average */
 };
 

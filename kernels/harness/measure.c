@@ -15,9 +15,9 @@
 #include "signals.h"
 #include "statistics.h"
 
-enum { SIGNAL_STACK = 65536, HANG_SECONDS = 1, CHAIN_LOOPS = 128, FEWEST_CHAIN_LOOPS = 1 };
+enum { SIGNAL_STACK = 65536, HANG_SECONDS = 1, CHAIN_LOOPS = 128 };
 enum { SOURCE_OFFSET = 2048, FILL_VALUE = 0xa7 };
-static const uint64_t MOST_CALLS = 1 << 20;
+static const uint64_t MOST_LOOPS = 1 << 18;
 
 enum role { ROLE_CODE, ROLE_TWIN, ROLE_CHAIN, ROLE_EMPTY };
 
@@ -25,7 +25,7 @@ struct contestant {
 	enum role role;
 	uint32_t code;
 	code_function function;
-	uint64_t calls; /* per batch; loops for the chain */
+	uint64_t loops; /* of the trampoline, or of the chain, per batch */
 };
 
 struct field {
@@ -91,22 +91,22 @@ const char *measure_prepare(void)
 	return NULL;
 }
 
-static uint64_t time_batch(const struct field *field, const struct contestant *contestant,
-			   uint64_t calls)
+static uint64_t time_batch(calls_function call, const struct field *field,
+			   const struct contestant *contestant, uint64_t loops)
 {
 	uint64_t begin, end;
 
 	guard.contestant = (uint32_t)(contestant - field->contestants);
 	guard.batches++;
 	if (contestant->role == ROLE_CHAIN) {
-		memstrat_chain(0, FEWEST_CHAIN_LOOPS);
+		memstrat_chain(0, 1);
 		begin = clock_begin();
-		memstrat_chain(0, calls);
+		memstrat_chain(0, loops);
 		end = clock_end();
 	} else {
-		memstrat_calls(contestant->function, field->first, field->second, 1);
+		call(contestant->function, field->first, field->second, 1);
 		begin = clock_begin();
-		memstrat_calls(contestant->function, field->first, field->second, calls);
+		call(contestant->function, field->first, field->second, loops);
 		end = clock_end();
 	}
 	return end - begin;
@@ -114,32 +114,32 @@ static uint64_t time_batch(const struct field *field, const struct contestant *c
 
 /* Upper halves that a code left dirty would slow the next one's SSE instructions on Intel cores. */
 static uint64_t time_alone(const struct session *session, const struct field *field,
-			   const struct contestant *contestant, uint64_t calls)
+			   const struct contestant *contestant, uint64_t loops)
 {
 	if (session->features.avx)
 		memstrat_clear_upper();
-	return time_batch(field, contestant, calls);
+	return time_batch(session->placement->calls, field, contestant, loops);
 }
 
-/* Ticks per call, roughly: calls are doubled until a batch is long enough to tell. */
+/* Ticks per loop, roughly: loops are doubled until a batch is long enough to tell. */
 static double rough_ticks(const struct session *session, const struct field *field,
 			  const struct contestant *contestant, double enough)
 {
-	uint64_t calls = 1, ticks;
+	uint64_t loops = 1, ticks;
 
 	for (;;) {
-		ticks = time_alone(session, field, contestant, calls);
-		if ((double)ticks >= enough || calls >= MOST_CALLS)
+		ticks = time_alone(session, field, contestant, loops);
+		if ((double)ticks >= enough || loops >= MOST_LOOPS)
 			break;
-		calls *= 2;
+		loops *= 2;
 	}
 	for (int again = 0; again < 4; again++) {
-		uint64_t now = time_alone(session, field, contestant, calls);
+		uint64_t now = time_alone(session, field, contestant, loops);
 
 		if (now < ticks)
 			ticks = now;
 	}
-	return fmax(((double)ticks - session->clock.overhead) / (double)calls, 0.1);
+	return fmax(((double)ticks - session->clock.overhead) / (double)loops, 0.1);
 }
 
 static double longest_of_limits(const struct session *session)
@@ -150,7 +150,8 @@ static double longest_of_limits(const struct session *session)
 	return fmax(by_time, by_step);
 }
 
-static void decide_calls(const struct session *session, struct field *field)
+/* The same number of loops for all codes, another one for the empty call, which is no code. */
+static void decide_loops(const struct session *session, struct field *field)
 {
 	double wanted = longest_of_limits(session), fastest = INFINITY, empty = INFINITY;
 
@@ -171,9 +172,9 @@ static void decide_calls(const struct session *session, struct field *field)
 		double ticks = contestant->role == ROLE_EMPTY ? empty : fastest;
 
 		if (contestant->role == ROLE_CHAIN)
-			contestant->calls = CHAIN_LOOPS;
+			contestant->loops = CHAIN_LOOPS;
 		else
-			contestant->calls = (uint64_t)fmin(ceil(wanted / ticks), (double)MOST_CALLS);
+			contestant->loops = (uint64_t)fmin(ceil(wanted / ticks), (double)MOST_LOOPS);
 	}
 }
 
@@ -194,7 +195,7 @@ static void run_rounds(struct session *session, struct field *field)
 			const struct contestant *contestant = &field->contestants[chosen];
 
 			field->ticks[(size_t)chosen * protocol->max_rounds + field->rounds] =
-				time_alone(session, field, contestant, contestant->calls);
+				time_alone(session, field, contestant, contestant->loops);
 		}
 	}
 }
@@ -252,22 +253,22 @@ static void report_samples(const struct session *session, struct field *field, u
 	for (uint32_t i = 0; i < field->count; i++) {
 		const struct contestant *contestant = &field->contestants[i];
 		double ticks = (fast_mean(field->ticks + i * stride, field->rounds) -
-				session->clock.overhead) / (double)contestant->calls;
+				session->clock.overhead) / (double)contestant->loops;
 
 		if (contestant->role == ROLE_CHAIN) {
 			add_ticks = ticks / CHAIN_ADDS;
 		} else if (contestant->role == ROLE_EMPTY) {
-			empty_ticks = ticks;
+			empty_ticks = ticks / CALLS_UNROLLED;
 		} else {
 			struct line line = line_begin("sample");
 
 			line_whole(&line, "cell", field->index);
 			line_whole(&line, "code", contestant->code);
 			line_truth(&line, "twin", contestant->role == ROLE_TWIN);
-			line_real(&line, "ticks", ticks);
+			line_real(&line, "ticks", ticks / CALLS_UNROLLED);
 			line_real(&line, "paired_ratio", paired[i]);
 			line_whole(&line, "batches", field->rounds);
-			line_whole(&line, "calls", (int64_t)contestant->calls);
+			line_whole(&line, "calls", (int64_t)contestant->loops * CALLS_UNROLLED);
 			line_end(&line);
 		}
 	}
@@ -385,7 +386,7 @@ static bool run_guarded(struct session *session, struct field *field)
 	if (find_baseline(field) == field->count)
 		return false;
 	guard.armed = 1;
-	decide_calls(session, field);
+	decide_loops(session, field);
 	field->switches = involuntary_switches();
 	run_rounds(session, field);
 	field->switches = involuntary_switches() - field->switches;

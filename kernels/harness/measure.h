@@ -3,7 +3,7 @@
  * A round times one batch of every contestant - each code, the byte-identical twin of the baseline
  * (the A/A control), a chain of dependent additions (the clock) and an empty call - in an order drawn
  * anew for each round. All codes make the same number of calls per batch, so that what a batch costs
- * by itself is the same for all. One untimed call goes before each batch: hot means that code and
+ * by itself is the same for all. Four untimed calls go before each batch: hot means that code and
  * data are in the caches, also when the cell's codes together are larger than the first of these.
  *
  * Memory: destination at the start of a page; source in pages of its own, 2048 bytes into one, so that

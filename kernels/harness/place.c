@@ -13,8 +13,8 @@ static const uint8_t BREAKPOINT = 0xcc;
 
 enum { PADDING_LINES = PAGE / CACHE_LINE, STUB_LENGTH = 6 };
 
-/* One thing to place: a code, a baseline's twin, the stub of a libc function, or the empty code. */
-enum item_kind { ITEM_CODE, ITEM_TWIN, ITEM_STUB, ITEM_EMPTY };
+/* One thing to place: a code, a baseline's twin, a libc function's stub, the empty code, the trampoline. */
+enum item_kind { ITEM_CODE, ITEM_TWIN, ITEM_STUB, ITEM_EMPTY, ITEM_CALLS };
 struct item {
 	enum item_kind kind;
 	uint32_t index;
@@ -43,6 +43,11 @@ static void add_item(struct layout *layout, enum item_kind kind, uint32_t index,
 	layout->items[layout->count++] = (struct item){ kind, index, length, 0 };
 }
 
+static uint32_t calls_length(void)
+{
+	return (uint32_t)(memstrat_calls_end - (const uint8_t *)(void *)memstrat_calls);
+}
+
 static void collect_items(const struct pack *pack, struct layout *layout)
 {
 	bool *is_baseline = allocate(pack->header.codes, sizeof *is_baseline);
@@ -57,6 +62,7 @@ static void collect_items(const struct pack *pack, struct layout *layout)
 	for (uint32_t i = 0; i < OP_COUNT; i++)
 		add_item(layout, ITEM_STUB, i, STUB_LENGTH);
 	add_item(layout, ITEM_EMPTY, 0, sizeof EMPTY_TEXT);
+	add_item(layout, ITEM_CALLS, 0, calls_length());
 	free(is_baseline);
 }
 
@@ -138,6 +144,9 @@ static void put_item(const struct pack *pack, const struct layout *layout, uint8
 	case ITEM_EMPTY:
 		memcpy(region + item->offset, EMPTY_TEXT, sizeof EMPTY_TEXT);
 		break;
+	case ITEM_CALLS:
+		memcpy(region + item->offset, (const void *)memstrat_calls, calls_length());
+		break;
 	}
 }
 
@@ -164,7 +173,8 @@ static void note_addresses(const struct layout *layout, uint8_t *region,
 {
 	for (uint32_t i = 0; i < layout->count; i++) {
 		const struct item *item = &layout->items[i];
-		code_function function = (code_function)(void *)(region + item->offset);
+		void *address = region + item->offset;
+		code_function function = (code_function)address;
 
 		if (item->kind == ITEM_CODE)
 			placement->codes[item->index] = function;
@@ -172,6 +182,8 @@ static void note_addresses(const struct layout *layout, uint8_t *region,
 			placement->twins[item->index] = function;
 		else if (item->kind == ITEM_EMPTY)
 			placement->empty = function;
+		else if (item->kind == ITEM_CALLS)
+			placement->calls = (calls_function)address;
 	}
 }
 
@@ -206,7 +218,7 @@ const char *place_codes(const struct pack *pack, struct random_state *random,
 	*placement = (struct placement){ 0 };
 	placement->codes = allocate(pack->header.codes, sizeof *placement->codes);
 	placement->twins = allocate(pack->header.codes, sizeof *placement->twins);
-	layout.items = allocate(2 * (size_t)pack->header.codes + OP_COUNT + 1, sizeof *layout.items);
+	layout.items = allocate(2 * (size_t)pack->header.codes + OP_COUNT + 2, sizeof *layout.items);
 	layout.constants = allocate(pack->header.relocations, sizeof *layout.constants);
 	collect_items(pack, &layout);
 	shuffle_items(&layout, random);

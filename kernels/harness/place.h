@@ -15,6 +15,7 @@ struct placement {
 	code_function *codes; /* by index of code */
 	code_function *twins; /* the same bytes placed a second time, for baselines; else NULL */
 	code_function empty;  /* a `ret` */
+	calls_function calls; /* memstrat_calls, near the codes */
 	void *region;
 	size_t region_length;
 };
