@@ -77,30 +77,33 @@ class _Search(Generic[Item, Result]):
         self._attempt_s = max(_LEAST_ATTEMPT_S, budget_s / (count.bit_length() + 2))
 
     def run(self, everything: tuple[Item, ...], reason: str) -> None:
-        """Halve what is known to fail with `reason` until every item has its place."""
-        failing = [(everything, reason)]
-        while failing:
-            items, reason = failing.pop()
-            if len(items) == 1:
-                self.failures.append(Blamed(items=items, reason=reason))
+        """Halve what is known to fail with `reason` until every item has its place, in order."""
+        untried = self._halves(everything, reason)
+        while untried:
+            items, reason = untried.pop()
+            if time.monotonic() >= self._end:
+                why = f"not tried alone, for want of time; with others: {reason}"
+                self.failures.append(Blamed(items=items, reason=why))
                 continue
-            middle = len(items) // 2
-            for half in (items[middle:], items[:middle]):
-                if time.monotonic() >= self._end:
-                    why = f"not tried alone, for want of time; with others: {reason}"
-                    self.failures.append(Blamed(items=half, reason=why))
-                    continue
-                result = self._attempt(half, self._attempt_s)
-                if isinstance(result, str):
-                    failing.append((half, result))
-                else:
-                    self.parts.append(Part(items=half, result=result))
+            result = self._attempt(items, self._attempt_s)
+            if not isinstance(result, str):
+                self.parts.append(Part(items=items, result=result))
+            elif len(items) == 1:
+                self.failures.append(Blamed(items=items, reason=result))
+            else:
+                untried += self._halves(items, result)
 
     def merged(self) -> tuple[Part[Item, Result], ...]:
         """The parts as one where they also succeed together, else as they are."""
         if len(self.parts) > 1:
-            items = tuple(item for part in reversed(self.parts) for item in part.items)
+            items = tuple(item for part in self.parts for item in part.items)
             together = self._attempt(items, None)
             if not isinstance(together, str):
                 return (Part(items=items, result=together),)
         return tuple(self.parts)
+
+    @staticmethod
+    def _halves(items: tuple[Item, ...], reason: str) -> list[tuple[tuple[Item, ...], str]]:
+        """Both halves of what failed with `reason`, the first half last: it is popped first."""
+        middle = len(items) // 2
+        return [(items[middle:], reason), (items[:middle], reason)]
