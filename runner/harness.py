@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from memstrat.errors import HarnessError
 from memstrat.runner.pack import write_executable
@@ -47,7 +47,7 @@ def build_harness(
     """
     if shutil.which(compiler[0]) is None:
         raise HarnessError(
-            f"no C compiler {compiler[0]!r} found on PATH: measuring needs one; install gcc or clang"
+            f"no C compiler {compiler[0]!r} on PATH: measuring needs one; install gcc or clang"
         )
     with as_file(files("memstrat.kernels").joinpath("harness")) as folder:
         sources = sorted(path for path in folder.iterdir() if path.suffix in (".c", ".h", ".S"))
@@ -58,9 +58,7 @@ def build_harness(
     return target
 
 
-def harness_records(
-    pack: Path, arguments: Sequence[str], *, silence_s: float
-) -> Iterator[Record]:
+def harness_records(pack: Path, arguments: Sequence[str], *, silence_s: float) -> Iterator[Record]:
     """Run a pack with `arguments` and yield its lines as they come.
 
     Raises HarnessEndedError at the end where the process was killed, failed, or printed nothing for
@@ -81,8 +79,7 @@ def harness_records(
             raise HarnessError(f"{pack} cannot be started: {error.strerror or error}") from error
         stack.enter_context(process)
         stack.callback(process.kill)
-        assert process.stdout is not None
-        for line in _lines(process.stdout, silence_s):
+        for line in _lines(cast("IO[bytes]", process.stdout), silence_s):
             yield json.loads(line)
         returncode = process.wait()
         if returncode != 0:

@@ -74,7 +74,8 @@ class CellSample:
     """What one process found in one cell.
 
     `ticks_per_cycle` is the duration of one dependent addition, `empty_ticks` that of a call that
-    does nothing. `dropped` gives the reason for each code that crashed, hung or cannot run here.
+    does nothing; `switches` counts involuntary context switches. `dropped` gives the reason for each
+    code that crashed, hung or cannot run here.
     """
 
     cell: Cell
@@ -100,13 +101,14 @@ class Conditions:
     """What the machine was like while one process measured.
 
     `stolen` and `elapsed` are CPU time that the hypervisor kept and that passed in all, in the
-    system's ticks, over all CPUs.
+    system's ticks, over all CPUs. `switches` counts involuntary context switches.
     """
 
     process: int
     tsc_hz: float
     tsc_step: int
     load: float
+    switches: int
     stolen: int
     elapsed: int
 
@@ -118,7 +120,7 @@ class Measurer(Protocol):
     """Whoever measures cells of a pack: the harness, or a mock that returns given times."""
 
     def measure(self, cells: Sequence[int], *, process: int) -> Iterator[Finding]:
-        """Measure these cells (indices) once, in one process, in any order, results as they come."""
+        """Measure these cells (indices) once, in one process and any order; results stream."""
         ...
 
 
@@ -135,7 +137,7 @@ class HarnessMeasurer:
     def measure(self, cells: Sequence[int], *, process: int) -> Iterator[Finding]:
         """See `Measurer`. A cell in which the process dies fails alone; the others go on."""
         shuffled = list(cells)
-        random.Random(f"{self.seed} {process}").shuffle(shuffled)  # noqa: S311 (a layout, no secret)
+        random.Random(f"{self.seed} {process}").shuffle(shuffled)
         for first in range(0, len(shuffled), _CELLS_PER_RUN):
             pending = shuffled[first : first + _CELLS_PER_RUN]
             while pending:
@@ -332,6 +334,7 @@ class _Parser:
             tsc_hz=end["tsc_hz"],
             tsc_step=end["tsc_step"],
             load=begin["load"],
+            switches=end["switches"] - begin["switches"],
             stolen=end["cpu_time_stolen"] - begin["cpu_time_stolen"],
             elapsed=end["cpu_time"] - begin["cpu_time"],
         )

@@ -1,4 +1,4 @@
-"""Packs: one executable file that holds the harness, every code of a study, and what to do with them.
+"""Packs: one executable file that holds the harness, every code of a study, and what to do.
 
 The data stands behind the harness in the same file, so that one file travels and the harness is
 compiled once per host, never per study. `kernels/harness/pack.h` gives the format; this module
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memstrat.errors import HarnessError
 from memstrat.model import (
@@ -42,6 +43,8 @@ _RELOCATION = struct.Struct("<q4I")
 _CONTRACT = struct.Struct("<Q4I")
 _CELL = struct.Struct("<Q6I")
 _MEMBER = struct.Struct("<I")
+
+_EXECUTABLE = 0o755
 
 # The order is the format's: an entry's place is its number in the file.
 _OPS = (Op.MEMSET, Op.MEMCPY, Op.MEMMOVE)
@@ -163,7 +166,7 @@ def write_executable(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
-        os.chmod(name, 0o755)  # noqa: PTH101 (the name is a str here)
+        Path(name).chmod(_EXECUTABLE)
         Path(name).replace(path)
     except BaseException:
         with suppress(OSError):
@@ -235,7 +238,7 @@ class _Reader:
     payload: bytes
     at: int = 0
 
-    def take(self, record: struct.Struct, count: int) -> list[tuple[int, ...]]:
+    def take(self, record: struct.Struct, count: int) -> list[tuple[Any, ...]]:
         """The next `count` records."""
         begin, self.at = self.at, self.at + count * record.size
         return list(record.iter_unpack(self.payload[begin : self.at]))
@@ -261,7 +264,9 @@ def _parse_payload(payload: bytes) -> PackContents:
     return PackContents(
         codes=tuple(_read_code(record, relocated, blob) for record in tables[0]),
         contracts=tuple(_read_contract(record) for record in tables[2]),
-        cells=tuple(_read_cell(record, [member for (member,) in tables[4]]) for record in tables[3]),
+        cells=tuple(
+            _read_cell(record, [member for (member,) in tables[4]]) for record in tables[3]
+        ),
     )
 
 
@@ -275,7 +280,7 @@ def _read_relocation(record: tuple[int, ...], blob: bytes) -> Relocation:
     return Relocation(offset=offset, kind=RelocationKind.DATA, addend=addend, data=data)
 
 
-def _read_code(record: tuple[int, ...], relocations: list[Relocation], blob: bytes) -> Code:
+def _read_code(record: tuple[Any, ...], relocations: list[Relocation], blob: bytes) -> Code:
     digest, text, length, first, count, isa, _ = record
     code = Code(
         text=blob[text : text + length],

@@ -65,12 +65,14 @@ static const char *pin_to(int64_t cpu)
 static void report_conditions(const char *record, const struct clock_facts *clock)
 {
 	struct cpu_time time = cpu_time_read();
+	struct rusage usage;
 	struct line line = line_begin(record);
 
 	line_real(&line, "tsc_hz", clock->ticks_per_second);
 	line_whole(&line, "tsc_step", (int64_t)clock->step);
 	line_real(&line, "overhead_ticks", clock->overhead);
 	line_real(&line, "load", load_now());
+	line_whole(&line, "switches", getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0);
 	line_whole(&line, "cpu_time", (int64_t)time.total);
 	line_whole(&line, "cpu_time_stolen", (int64_t)time.stolen);
 	line_end(&line);

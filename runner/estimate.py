@@ -1,0 +1,181 @@
+"""Estimates over processes: a median, its distribution-free interval, and reasons for doubt.
+
+An interval built inside one process cannot see the spread between processes and is too narrow
+(facts/measurement.md), so a process gives one value and everything here is over processes.
+"""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import cast
+
+from memstrat.model import digest_of
+from memstrat.runner.rows import Row
+
+CONFIDENCE = 0.95
+"""Coverage asked of intervals. Fewer than six processes cannot reach it; they say what they do."""
+
+FEWEST_PROCESSES = 5
+CONTROL_TOLERANCE = 0.003
+ESTIMATORS_TOLERANCE = 0.02
+WIDE_RELATIVE = 0.02
+WIDE_CYCLES = 0.25
+"""An interval is wide if its half-width is above 2 % of the figure and above a quarter cycle."""
+
+
+class Doubt(StrEnum):
+    """Why an estimate deserves doubt; `remedy` says what to do about it."""
+
+    FEW_PROCESSES = "few processes"
+    CONTROL_OFF = "A/A control off"
+    ESTIMATORS_DISAGREE = "estimators disagree"
+    WIDE_INTERVAL = "wide interval"
+
+    @property
+    def remedy(self) -> str:
+        """What a user can do."""
+        return {
+            Doubt.FEW_PROCESSES: f"measure in at least {FEWEST_PROCESSES} processes",
+            Doubt.CONTROL_OFF: "identical code read different by more than 0.3 %: "
+            "measure in more processes, or on a quieter machine",
+            Doubt.ESTIMATORS_DISAGREE: "fast tail and paired median differ by more than 2 %: "
+            "the machine changed its state; measure in more processes, spread over time",
+            Doubt.WIDE_INTERVAL: "layout or the machine moves this figure from process to process: "
+            "measure in more processes",
+        }[self]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A median and the interval that covers the true one with probability `confidence`."""
+
+    middle: float
+    low: float
+    high: float
+    confidence: float
+
+
+def median_interval(values: Iterable[float], confidence: float = CONFIDENCE) -> Interval:
+    """The median of at least one value, with an interval that assumes no distribution.
+
+    The interval of order statistics [x(d), x(n+1-d)] covers the median with probability
+    1 - 2 P(B <= d-1), B binomial(n, 1/2). Between the two depths that enclose `confidence` it is
+    interpolated after Hettmansperger and Sheather, Confidence intervals based on interpolated order
+    statistics, Statistics & Probability Letters 4 (1986), 75-79. Where even [x(1), x(n)] covers
+    less, it is returned with the coverage that it has.
+    """
+    ordered = sorted(values)
+    count = len(ordered)
+    middle = statistics.median(ordered)
+    outer = _coverage(count, 1)
+    if outer <= confidence:
+        return Interval(middle=middle, low=ordered[0], high=ordered[-1], confidence=outer)
+    depth = max(d for d in range(1, count // 2 + 1) if _coverage(count, d) >= confidence)
+    wider, narrower = _coverage(count, depth), _coverage(count, depth + 1)
+    part = (wider - confidence) / (wider - narrower)
+    weight = (count - depth) * part / (depth + (count - 2 * depth) * part)
+    return Interval(
+        middle=middle,
+        low=_between(ordered[depth - 1], ordered[depth], weight),
+        high=_between(ordered[-depth], ordered[-depth - 1], weight),
+        confidence=confidence,
+    )
+
+
+def estimate_rows(samples: Iterable[Row]) -> list[Row]:
+    """Rows of `estimates` from rows of `samples`, whatever their order.
+
+    A cell's samples must be of one set of codes. The twin's samples make the control and give no
+    row. Codes without a baseline and a twin in the same processes are left out: no comparison
+    without a control.
+    """
+    cells: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in samples:
+        cells[tuple(row[name] for name in _CELL)].append(row)
+    return [estimate for key in sorted(cells, key=repr) for estimate in _estimate_cell(cells[key])]
+
+
+def cells_in_doubt(estimates: Iterable[Row]) -> set[tuple[object, ...]]:
+    """Cells (machine, op, fill, size, scenario) that more processes may settle.
+
+    facts/measurement.md, rule 6: the control is off or the two estimators disagree.
+    """
+    curable = {Doubt.CONTROL_OFF.value, Doubt.ESTIMATORS_DISAGREE.value}
+    return {
+        tuple(row[name] for name in _CELL) for row in estimates if curable & set(row["warnings"])
+    }
+
+
+_CELL = ("machine", "op", "fill", "size", "scenario")
+
+
+def _coverage(count: int, depth: int) -> float:
+    outside = float(sum(math.comb(count, k) for k in range(depth)) / 2**count)
+    return max(0.0, 1 - 2 * outside)
+
+
+def _between(outer: float, inner: float, weight: float) -> float:
+    return outer + weight * (inner - outer)
+
+
+def _estimate_cell(rows: Sequence[Row]) -> list[Row]:
+    twins = {row["process"]: row for row in rows if row["twin"]}
+    by_code: dict[str, dict[int, Row]] = defaultdict(dict)
+    for row in rows:
+        if not row["twin"]:
+            by_code[row["code"]][row["process"]] = row
+    baselines = {
+        process: by_code[twin["code"]][process]
+        for process, twin in twins.items()
+        if process in by_code.get(twin["code"], {})
+    }
+    if not baselines:
+        return []
+    control = statistics.median(
+        _ratio(twins[process], baseline) for process, baseline in sorted(baselines.items())
+    )
+    estimates = []
+    for code in sorted(by_code):
+        kept = {p: row for p, row in by_code[code].items() if p in baselines}
+        if kept:
+            estimates.append(_estimate_code(kept, baselines, control))
+    return estimates
+
+
+def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], control: float) -> Row:
+    some = next(iter(rows.values()))
+    interval = median_interval(row["cycles"] for row in rows.values())
+    disagreement = statistics.median(
+        row["paired_ratio"] / _ratio(row, baselines[process]) for process, row in rows.items()
+    )
+    return {
+        "work": digest_of(sorted({(row["work"], row["process"]) for row in rows.values()})),
+        **{name: some[name] for name in _CELL},
+        "code": some["code"],
+        "cycles": interval.middle,
+        "low": interval.low,
+        "high": interval.high,
+        "confidence": interval.confidence,
+        "processes": len(rows),
+        "control": control,
+        "warnings": [doubt.value for doubt in _doubts(interval, len(rows), control, disagreement)],
+    }
+
+
+def _ratio(row: Row, baseline: Row) -> float:
+    """Of gross cycles: with the empty call taken off both, small ones would be noise / noise."""
+    return cast("float", row["gross_cycles"] / baseline["gross_cycles"])
+
+
+def _doubts(interval: Interval, processes: int, control: float, disagreement: float) -> list[Doubt]:
+    half_width = (interval.high - interval.low) / 2
+    found = {
+        Doubt.FEW_PROCESSES: processes < FEWEST_PROCESSES,
+        Doubt.CONTROL_OFF: abs(control - 1) > CONTROL_TOLERANCE,
+        Doubt.ESTIMATORS_DISAGREE: abs(disagreement - 1) > ESTIMATORS_TOLERANCE,
+        Doubt.WIDE_INTERVAL: half_width > max(WIDE_RELATIVE * interval.middle, WIDE_CYCLES),
+    }
+    return [doubt for doubt, holds in found.items() if holds]
