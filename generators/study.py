@@ -4,6 +4,7 @@ A study is TOML. It arrives in pull requests, so nothing in it can name a comman
 outside the list of generators/flags.py; toolchains are names that the reader's machine resolves.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -221,6 +222,11 @@ class Study(StudyTable):
     def all_sizes(self) -> tuple[int, ...]:
         """The sizes, ascending, each once."""
         return merged_sizes(self.sizes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Study":
+        """The study in the file `path`. Raises StudyError."""
+        return load_study(Path(path))
 
 
 def load_study(path: Path) -> Study:

@@ -13,7 +13,7 @@ _CURRENT = {
     "verifications": "verifications",
     "predictions": "predictions",
     "samples": "cells",
-    "estimates": "cells",
+    "estimates": "estimates",
 }
 """Tables whose rows belong to works, and the list of a run's record that names the current ones."""
 

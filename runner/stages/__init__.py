@@ -1,0 +1,1 @@
+"""The stages of a run: build and inspect, verify, predict, measure."""

@@ -1,0 +1,137 @@
+"""Build and inspect: every unit of the plan to rows of lowerings and codes."""
+
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, replace
+
+from memstrat.generators.flags import variant_flags
+from memstrat.generators.plan import TranslationUnit
+from memstrat.model import Failure, Stage, Variant, Vendor, digest_of
+from memstrat.runner.build import BuiltPart, Limits, assembler, build_unit, source_of
+from memstrat.runner.cache import Cache
+from memstrat.runner.decode import disassemble
+from memstrat.runner.expand_dump import parse_expand_dump
+from memstrat.runner.inspect import inspect_object
+from memstrat.runner.rows import Row, code_row, kernel_row, lowering_row, variant_row
+from memstrat.runner.stages.context import Context, known_failures, version_of
+from memstrat.runner.store import rows_where
+from memstrat.runner.tables import CODES, KERNELS, LOWERINGS, VARIANTS
+
+_MODULES = tuple(
+    f"memstrat.runner.{name}"
+    for name in (
+        "build",
+        "classify",
+        "conditions",
+        "decode",
+        "effects",
+        "expand_dump",
+        "inspect",
+        "objects",
+        "operands",
+        "processor",
+        "semantics",
+        "trace",
+    )
+)
+"""What turns a unit into rows: a change of any of them makes the work another work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitRows:
+    """What came of one unit. `codes` may hold codes that other units emitted, too."""
+
+    lowerings: list[Row]
+    codes: list[Row]
+    failures: list[Failure]
+
+
+def unit_work(unit: TranslationUnit) -> str:
+    """The name of a unit's work: all that decides its rows."""
+    return digest_of(
+        {
+            "variant": unit.variant.digest,
+            "flags": _flags(unit.variant),
+            "source": source_of(unit.variant, unit.kernels),
+            "assembler": assembler().version,
+            "memstrat": version_of(*_MODULES),
+        }
+    )
+
+
+def build_and_inspect(unit: TranslationUnit, work: str, *, cache: Cache, limits: Limits) -> UnitRows:
+    """Build one unit and decode what came out. Runs in a worker process."""
+    built = build_unit(unit, cache=cache, limits=limits)
+    lowerings: list[Row] = []
+    codes: dict[str, Row] = {}
+    failures = [replace(failure, work=work) for failure in built.failures]
+    for part in built.parts:
+        _inspect(part, unit.variant, work, lowerings, codes, failures)
+    return UnitRows(lowerings=lowerings, codes=list(codes.values()), failures=failures)
+
+
+def _inspect(
+    part: BuiltPart,
+    variant: Variant,
+    work: str,
+    lowerings: list[Row],
+    codes: dict[str, Row],
+    failures: list[Failure],
+) -> None:
+    selected = parse_expand_dump(part.built.dump)
+    found = inspect_object(part.built.object, part.kernels, selected)
+    for lowering in found.lowerings:
+        lowerings.append(row := lowering_row(work, variant, lowering))
+        if row["code"] not in codes:
+            codes[row["code"]] = code_row(lowering.code, disassemble(lowering.code))
+    failures += [
+        Failure(
+            stage=Stage.INSPECT, work=work, subject=f"{variant.label} {kernel.name}", reason=reason
+        )
+        for kernel, reason in found.problems
+    ]
+
+
+def run_build(units: Sequence[TranslationUnit], context: Context, limits: Limits) -> set[str]:
+    """Build and inspect what is not stored yet. Returns the works of all units.
+
+    A unit that gave no lowering at all is tried again by the next run; one that gave some is done,
+    and its failures are those that were written down with it.
+    """
+    store, listener = context.store, context.listener
+    works = {unit_work(unit): unit for unit in units}
+    done = {work for (work,) in store.done(LOWERINGS)} & set(works)
+    context.failures.extend(known_failures(store, done))
+    listener.begin(Stage.BUILD, len(works), len(done))
+    _store_names(context, units)
+    known_codes = store.done(CODES, ("code",))
+    started = {
+        context.executor.submit(
+            build_and_inspect, unit, work, cache=context.cache, limits=limits
+        ): unit
+        for work, unit in works.items()
+        if work not in done
+    }
+    for future in as_completed(started):
+        rows = future.result()
+        context.fail(rows.failures)
+        store.append(CODES, rows_where(rows.codes, "code", known_codes))
+        store.append(LOWERINGS, rows.lowerings)
+        listener.advance(Stage.BUILD, 1)
+    listener.end(Stage.BUILD, f"{len(works)} translation units")
+    return set(works)
+
+
+def _store_names(context: Context, units: Sequence[TranslationUnit]) -> None:
+    """Write the rows of kernels and variants that are not there yet."""
+    kernels = {kernel.name: kernel for unit in units for kernel in unit.kernels}
+    variants = {unit.variant.label: unit.variant for unit in units}
+    known = context.store.done(KERNELS, ("kernel",))
+    context.store.append(KERNELS, rows_where(map(kernel_row, kernels.values()), "kernel", known))
+    known = context.store.done(VARIANTS, ("variant",))
+    rows = [variant_row(variant, _flags(variant)) for variant in variants.values()]
+    context.store.append(VARIANTS, rows_where(rows, "variant", known))
+
+
+def _flags(variant: Variant) -> tuple[str, ...]:
+    return () if variant.toolchain.vendor is Vendor.REFERENCE else variant_flags(variant)

@@ -1,0 +1,216 @@
+"""Measure: every cell in several processes, and estimates over these processes."""
+
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memstrat.model import Cell, Failure, Stage, digest_of
+from memstrat.runner.estimate import cells_in_doubt, estimate_rows
+from memstrat.runner.machine import Machine, machine_row
+from memstrat.runner.measure import (
+    CellFailure,
+    CellSample,
+    Conditions,
+    HarnessMeasurer,
+    Measurer,
+    MeasureProtocol,
+    measure_failures,
+    sample_rows,
+    sample_work,
+)
+from memstrat.runner.pack import PackContents, write_pack
+from memstrat.runner.rows import Row
+from memstrat.runner.stages.cells import contents_of
+from memstrat.runner.stages.context import Context, Emitted, cell_key, known_failures
+from memstrat.runner.stages.verify import Verified
+from memstrat.runner.tables import ESTIMATES, MACHINE, SAMPLES
+
+ESCALATION = (0, 4, 6)
+"""Processes added, time after time, to cells in doubt: 5 -> 9 -> 15 is the protocol's rule 6."""
+
+_PART_CELLS = 40
+"""Cells between two parts: about two seconds of measuring, which is what a killed run loses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """Which machine measures, by what harness, on which CPU, in how many processes, how long."""
+
+    machine: Machine
+    harness: Path
+    cpu: int
+    processes: int
+    max_seconds: float | None = None
+    protocol: MeasureProtocol = MeasureProtocol()
+    seed: int = field(default_factory=lambda: secrets.randbits(32))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The works of the cells and of their estimates. No estimate: nothing was measured."""
+
+    cells: list[str]
+    estimates: list[str]
+
+
+def run_measure(
+    request: MeasureRequest, emitted: Emitted, verified: Verified, context: Context
+) -> Measured:
+    """Measure the cells that are not measured yet, alone on one CPU, and estimate all of them."""
+    contents = contents_of(emitted, verified)
+    works = [cell_work(request, contents, cell) for cell in range(len(contents.cells))]
+    context.failures.extend(known_failures(context.store, set(works)))
+    with TemporaryDirectory(prefix="memstrat-") as folder:
+        pack = Path(folder, "pack")
+        write_pack(pack, request.harness, contents)
+        measurer = HarnessMeasurer(
+            pack=pack,
+            contents=contents,
+            cpu=request.cpu,
+            seed=request.seed,
+            protocol=request.protocol,
+        )
+        session = Session(request, contents, measurer, context)
+        session.run()
+    rows = session.estimates()
+    known = context.store.done(ESTIMATES)
+    context.store.append(ESTIMATES, [row for row in rows if (row["work"],) not in known])
+    context.listener.end(Stage.MEASURE, _summary(rows, len(works)))
+    return Measured(cells=works, estimates=sorted({row["work"] for row in rows}))
+
+
+def cell_work(request: MeasureRequest, contents: PackContents, cell: int) -> str:
+    """The name of a cell's work, the same for all of its processes."""
+    protocol = request.protocol
+    machine = digest_of([request.machine.digest, request.harness.name])
+    return sample_work(contents, cell, machine=machine, process=0, protocol=protocol)
+
+
+class Session:
+    """One spell of measuring: passes over the cells, one process each, until none is in doubt."""
+
+    def __init__(
+        self,
+        request: MeasureRequest,
+        contents: PackContents,
+        measurer: Measurer,
+        context: Context,
+    ) -> None:
+        self._request = request
+        self._measurer = measurer
+        self._context = context
+        self._cells = [packed.cell for packed in contents.cells]
+        self._works = [cell_work(request, contents, i) for i in range(len(self._cells))]
+        self._index = {cell: i for i, cell in enumerate(self._cells)}
+        self._done = context.store.done(SAMPLES, ("work", "process"))
+        self._conditions: list[Conditions] = []
+        self._deadline = float("inf")
+        if request.max_seconds is not None:
+            self._deadline = time.monotonic() + request.max_seconds
+
+    def run(self) -> None:
+        """Measure what is missing, then again what is in doubt."""
+        cells = list(range(len(self._cells)))
+        passes: list[tuple[int, int]] = []
+        processes = 0
+        for added in (self._request.processes, *ESCALATION[1:]):
+            passes += [(i, p) for p in range(processes, processes + added) for i in cells]
+            processes += added
+            todo = [(i, p) for i, p in passes if (self._works[i], p) not in self._done]
+            self._context.listener.begin(Stage.MEASURE, len(passes), len(passes) - len(todo))
+            for process in range(processes):
+                self._measure([i for i, p in todo if p == process], process)
+            cells = self._in_doubt()
+            if not cells or time.monotonic() > self._deadline:
+                break
+        self._write_machine()
+        self._tell_missing(passes)
+
+    def estimates(self) -> list[Row]:
+        """Rows of `estimates` of all cells, over all processes that measured them."""
+        works = {cell_key(_columns(cell)): work for cell, work in self._named()}
+        return [
+            {**row, "work": digest_of([works[cell_key(row)], row["processes"]])}
+            for row in estimate_rows(self._samples())
+        ]
+
+    def _measure(self, cells: Sequence[int], process: int) -> None:
+        """One process over these cells; a part of samples every few cells."""
+        rows: list[Row] = []
+        unwritten = 0
+        if not cells or time.monotonic() > self._deadline:
+            return
+        with closing(self._measurer.measure(cells, process=process)) as findings:
+            for finding in findings:
+                if isinstance(finding, Conditions):
+                    self._conditions.append(finding)
+                    continue
+                rows += self._taken(finding)
+                unwritten += 1
+                self._context.listener.advance(Stage.MEASURE, 1)
+                if unwritten == _PART_CELLS:
+                    self._context.store.append(SAMPLES, rows)
+                    rows, unwritten = [], 0
+                if time.monotonic() > self._deadline:
+                    break
+        self._context.store.append(SAMPLES, rows)
+
+    def _taken(self, finding: CellSample | CellFailure) -> list[Row]:
+        """Rows of `samples` of one cell; what failed in it is written down."""
+        work = self._works[self._index[finding.cell]]
+        self._context.fail(measure_failures(finding, work=work))
+        if isinstance(finding, CellFailure):
+            return []
+        self._done.add((work, finding.process))
+        return sample_rows(finding, work=work, machine=self._request.machine.digest)
+
+    def _samples(self) -> list[Row]:
+        current = set(self._works)
+        stored = self._context.store.read(SAMPLES).to_pylist()
+        return [row for row in stored if row["work"] in current]
+
+    def _in_doubt(self) -> list[int]:
+        """Cells whose control is off or whose estimators disagree, so far."""
+        doubted = {key[1:4] for key in cells_in_doubt(estimate_rows(self._samples()))}
+        return [i for i, cell in enumerate(self._cells) if cell_key(_columns(cell)) in doubted]
+
+    def _named(self) -> list[tuple[Cell, str]]:
+        return list(zip(self._cells, self._works, strict=True))
+
+    def _write_machine(self) -> None:
+        """The machine and its state while it measured; nothing where nothing was measured now."""
+        if self._conditions:
+            clocks = [row["ticks_per_cycle"] for row in self._samples()]
+            row = machine_row(
+                self._request.machine, ticks_per_cycle=clocks, conditions=self._conditions
+            )
+            self._context.store.append(MACHINE, [row])
+
+    def _tell_missing(self, passes: Sequence[tuple[int, int]]) -> None:
+        missing = {i for i, p in passes if (self._works[i], p) not in self._done}
+        if missing and time.monotonic() > self._deadline:
+            self._context.fail(
+                Failure(
+                    stage=Stage.MEASURE,
+                    work=self._works[i],
+                    subject=self._cells[i].name,
+                    reason=f"not finished within {self._request.max_seconds:g} s (measure.max_seconds)",
+                )
+                for i in sorted(missing)
+            )
+
+
+def _columns(cell: Cell) -> Row:
+    fill = None if cell.fill is None else cell.fill.value
+    return {"op": cell.op.value, "fill": fill, "size": cell.size}
+
+
+def _summary(estimates: Sequence[Row], cells: int) -> str:
+    estimated = {cell_key(row) for row in estimates}
+    doubted = {cell_key(row) for row in estimates if row["warnings"]}
+    text = f"{len(estimates)} codes in {len(estimated)} of {cells} cells"
+    return f"{text}, {len(doubted)} cells with warnings" if doubted else text
