@@ -74,8 +74,8 @@ class CellSample:
     """What one process found in one cell.
 
     `ticks_per_cycle` is the duration of one dependent addition, `empty_ticks` that of a call that
-    does nothing; `switches` counts involuntary context switches. `dropped` gives the reason for each
-    code that crashed, hung or cannot run here.
+    does nothing; `switches` counts involuntary context switches. `dropped` gives the reason for
+    each code that crashed, hung or cannot run here.
     """
 
     cell: Cell

@@ -10,6 +10,7 @@ import pytest
 
 from memstrat.generators.emit import c_source
 from memstrat.model import Code, Kernel
+from memstrat.runner.harness import build_harness
 from memstrat.runner.objects import extract_codes
 
 CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]
@@ -72,3 +73,9 @@ def function(kernel: Kernel, body: str) -> str:
 def function_text() -> Callable[[Kernel, str], str]:
     """(kernel, body) -> assembly of the kernel's function, for tests that add sections to it."""
     return function
+
+
+@pytest.fixture(scope="session")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The native harness, compiled once for all tests."""
+    return build_harness(tmp_path_factory.mktemp("harness"))

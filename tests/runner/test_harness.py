@@ -16,7 +16,7 @@ from memstrat.runner.harness import (
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("compiler", ["gcc", "gcc-11", "clang", "clang-19", "clang-22"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_the_harness_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
@@ -25,20 +25,17 @@ def test_the_harness_compiles_without_warnings(compiler: str, tmp_path: Path) ->
 
 
 @pytest.mark.native
-def test_a_harness_that_is_there_is_not_compiled_again(tmp_path: Path) -> None:
-    made = build_harness(tmp_path)
+def test_a_harness_is_compiled_once_per_set_of_flags(tmp_path: Path) -> None:
+    flags = ["-O0"]  # compiles fastest
+    made = build_harness(tmp_path, extra_flags=flags)
     before = made.stat().st_mtime_ns
-    assert build_harness(tmp_path) == made
+    assert build_harness(tmp_path, extra_flags=flags) == made
     assert made.stat().st_mtime_ns == before
-
-
-@pytest.mark.native
-def test_other_flags_make_another_harness(tmp_path: Path) -> None:
-    assert build_harness(tmp_path) != build_harness(tmp_path, extra_flags=["-O1"])
+    assert build_harness(tmp_path, extra_flags=["-O0", "-g"]) != made
 
 
 def test_a_missing_compiler_is_named_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match="no C compiler 'no-such-cc'.*install gcc or clang"):
+    with pytest.raises(HarnessError, match=r"no C compiler 'no-such-cc'.*install gcc or clang"):
         build_harness(tmp_path, compiler=("no-such-cc",))
 
 
@@ -60,10 +57,10 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path) -> None:
     ],
 )
 def test_the_harness_says_what_is_wrong_with_its_arguments(
-    arguments: list[str], words: str, tmp_path: Path
+    arguments: list[str], words: str, harness: Path
 ) -> None:
     with pytest.raises(HarnessEndedError, match=words):
-        list(harness_records(build_harness(tmp_path), arguments, silence_s=10))
+        list(harness_records(harness, arguments, silence_s=10))
 
 
 def script(folder: Path, text: str) -> Path:
@@ -76,11 +73,10 @@ def script(folder: Path, text: str) -> Path:
 
 def test_lines_before_an_early_end_are_kept(tmp_path: Path) -> None:
     pack = script(tmp_path, """echo '{"record": "cell"}'; kill -KILL $$""")
-    seen = []
+    records = harness_records(pack, [], silence_s=10)
+    assert next(records) == {"record": "cell"}
     with pytest.raises(HarnessEndedError, match="signal 9"):
-        for record in harness_records(pack, [], silence_s=10):
-            seen.append(record)  # noqa: PERF402 (what came before the error counts)
-    assert seen == [{"record": "cell"}]
+        next(records)
 
 
 def test_a_harness_that_says_nothing_is_ended(tmp_path: Path) -> None:

@@ -77,11 +77,13 @@ def contents(draw: st.DrawFn) -> PackContents:
     return PackContents(codes=tuple(known), contracts=tuple(contracts), cells=tuple(cells))
 
 
+@settings(max_examples=50)
 @given(contents())
 def test_what_is_written_is_read_back(packed: PackContents) -> None:
     assert read_pack(b"some executable" + pack_bytes(packed)) == packed
 
 
+@settings(max_examples=50)
 @given(contents(), st.data())
 def test_one_flipped_bit_anywhere_is_noticed(packed: PackContents, data: st.DataObject) -> None:
     content = bytearray(pack_bytes(packed))
@@ -91,6 +93,7 @@ def test_one_flipped_bit_anywhere_is_noticed(packed: PackContents, data: st.Data
         read_pack(bytes(content))
 
 
+@settings(max_examples=50)
 @given(contents(), st.data())
 def test_a_truncated_pack_is_noticed(packed: PackContents, data: st.DataObject) -> None:
     content = pack_bytes(packed)
@@ -110,11 +113,6 @@ def test_a_contract_about_a_missing_code_is_refused() -> None:
     contract = Contract(code=1, op=Op.MEMCPY, fill=None, size=8, alignment=8)
     with pytest.raises(ValueError, match="has no code 1"):
         PackContents(codes=(RET,), contracts=(contract,))
-
-
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_harness(tmp_path_factory.mktemp("harness"))
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 
 from memstrat.model import Code, Fill, Isa, Kernel, Op, Relocation, RelocationKind
-from memstrat.runner.harness import build_harness
 from memstrat.runner.verify import Obligation, Outcome, Verification, verify_codes
 
 pytestmark = pytest.mark.native
 
 SIZE = 100
-
-
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_harness(tmp_path_factory.mktemp("harness"))
 
 
 def stosb(count: int, fill: int = 0) -> bytes:
@@ -67,8 +61,8 @@ class Verify:
 
 
 SSE_ALL_BUT_LAST = (
-    b"\x66\x0f\xef\xc0"  # pxor xmm0,xmm0
-    b"\x0f\x11\x07\x0f\x11\x47\x10\x0f\x11\x47\x20"  # movups [rdi], [rdi+16], [rdi+32]
+    b"\x66\x0f\xef\xc0"  # clears xmm0
+    b"\x0f\x11\x07\x0f\x11\x47\x10\x0f\x11\x47\x20"  # three stores through it: 48 bytes
 )
 
 WRONG = {
@@ -94,7 +88,7 @@ WRONG = {
         "destination % 64 = 24",
     ),
     "uses the upper bytes of a variable fill": (
-        # mov [rdi],rsi
+        # stores all of rsi
         Obligation(
             code=Code(text=b"\x48\x89\x37" + RET),
             op=Op.MEMSET,
