@@ -82,7 +82,7 @@ class Decoded:
     isa: Isa
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def decode(text: bytes) -> Decoded:
     """Decode machine code whose first byte is at address 0.
 

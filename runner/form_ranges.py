@@ -88,16 +88,28 @@ def range_rows(ranges: Iterable[FormRange]) -> list[tuple[str, ...]]:
 
 
 def boundary_lines(ranges: Iterable[FormRange]) -> list[str]:
-    """One line per group: `memset zero, align 8: straight 8..80, rep_8byte 88..512`."""
+    """One line per group: `memset zero, align 8: straight 8..80, rep_8byte 88..512`.
+
+    Where two neighbours are of one form, the width of their stores or the callee tells them apart.
+    """
     lines = []
     for group, members in groupby(ranges, key=lambda r: r.group):
-        shown = ", ".join(f"{_short(r)} {r.span}" for r in members)
-        lines.append(f"{group.label}: {shown}")
+        shown = [_shown(*neighbours) for neighbours in _with_neighbours(list(members))]
+        lines.append(f"{group.label}: {', '.join(shown)}")
     return lines
 
 
-def _short(found: FormRange) -> str:
-    return "call" if found.form is Form.LIBCALL else found.form.value
+def _with_neighbours(
+    ranges: list[FormRange],
+) -> list[tuple[FormRange | None, FormRange, FormRange | None]]:
+    padded = [None, *ranges, None]
+    return list(zip(padded, ranges, padded[2:], strict=False))
+
+
+def _shown(before: FormRange | None, found: FormRange, after: FormRange | None) -> str:
+    alike = any(other is not None and other.form is found.form for other in (before, after))
+    name = "call" if found.form is Form.LIBCALL else found.form.value
+    return f"{found.emitted if alike else name} {found.span}"
 
 
 def _code_bytes(found: FormRange) -> str:

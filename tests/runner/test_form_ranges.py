@@ -77,6 +77,9 @@ def test_stores_that_grow_with_the_size_do_not_end_a_range() -> None:
 def test_stores_that_change_where_the_size_allows_both_end_a_range(before: int, after: int) -> None:
     found = form_ranges([lowering(64, width=before), lowering(72, width=after)])
     assert [(r.first, r.widest_store) for r in found] == [(64, before), (72, after)]
+    assert boundary_lines(found) == [
+        f"memset zero, align 8: straight, {before} B stores 64, straight, {after} B stores 72"
+    ]
 
 
 def test_other_forms_are_told_apart_by_their_width_and_callee() -> None:
