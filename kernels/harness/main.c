@@ -140,9 +140,11 @@ static int run_codes(const struct options *options, const struct pack *pack)
 	struct placement placement;
 	struct work work = { .options = options, .pack = pack, .placement = &placement,
 			     .features = features_read() };
+	const struct rlimit no_core = { 0, 0 }; /* a crash of a code is a result, not a mystery */
 	const char *wrong = place_codes(pack, &random, &placement);
 	int code;
 
+	setrlimit(RLIMIT_CORE, &no_core);
 	if (wrong != NULL)
 		return fail(CANNOT_WORK, wrong);
 	if (options->command == COMMAND_VERIFY)

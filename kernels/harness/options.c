@@ -9,7 +9,7 @@ static const struct options DEFAULTS = {
 	.seed = 1,
 	.cpu = -1,
 	.limit_ms = 2000,
-	.protocol = { .min_rounds = 100, .max_rounds = 500, .budget_us = 45000, .batch_ns = 2000,
+	.protocol = { .min_rounds = 100, .max_rounds = 500, .budget_us = 25000, .batch_ns = 2000,
 		      .batch_steps = 200 },
 };
 

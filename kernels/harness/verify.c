@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,13 +37,12 @@ static bool prepare_child(struct trial *trial)
 {
 	static uint8_t stack[SIGNAL_STACK]; /* of its own: the code may have lost the usual one */
 	const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-	const struct rlimit no_core = { 0, 0 };
 	const stack_t alternative = { .ss_sp = stack, .ss_size = sizeof stack };
 	struct sigaction action = { .sa_sigaction = note_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	handler_trial = trial;
 	sigemptyset(&action.sa_mask);
-	if (setrlimit(RLIMIT_CORE, &no_core) != 0 || sigaltstack(&alternative, NULL) != 0)
+	if (sigaltstack(&alternative, NULL) != 0)
 		return false;
 	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
 		if (sigaction(crashes[i], &action, NULL) != 0)
