@@ -97,7 +97,7 @@ def _study(question: Question) -> Study:
         spellings=list(question.spellings),
         optimisations=list(question.optimisations),
         flags=list(question.flags),
-        strategies=[{"name": "as asked" if strategy else "default", **strategy}],
+        strategies=[{"name": "as-asked" if strategy else "default", **strategy}],
     )
 
 
@@ -172,7 +172,9 @@ def _print_variant(console: Any, each: VariantAnswer) -> None:
 def _print_assembly(console: Any, each: VariantAnswer) -> None:
     for lowering in each.lowerings:
         said = f"; GCC selected {', '.join(lowering.selected)}" if lowering.selected else ""
-        console.print(f"{lowering.kernel.name}: {lowering.form}{said}", markup=False)
+        console.print(
+            f"{lowering.kernel.name}: {lowering.form}{said}", markup=False, soft_wrap=True
+        )
         for line in disassemble(lowering.code).splitlines():
             console.print(f"    {line}", markup=False, soft_wrap=True)
 
