@@ -4,8 +4,11 @@ A value that is not known is None. Addresses are those of a fake machine: the de
 source and the stack lie far apart, so that an address tells what it belongs to.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from iced_x86 import Instruction
 
 MASK64 = (1 << 64) - 1
 
@@ -108,3 +111,11 @@ class Processor:
         for other in covered:
             del self.stack[other]
         self.stack[address] = (width, value)
+
+
+Action = Callable[[Processor], int | None]
+Step = Action | PlainStore | int
+"""One instruction compiled: see `memstrat.runner.semantics`."""
+
+Builder = Callable[[Instruction, int], Step | None]
+"""Compiles an instruction, given its index; None for one without any effect here."""

@@ -26,13 +26,15 @@ from memstrat.runner.processor import (
     RSP,
     SOURCE,
     STACK,
+    Action,
     PlainStore,
     Processor,
     Repeat,
+    Step,
     Store,
     Undecided,
 )
-from memstrat.runner.semantics import Action, Step, compile_step
+from memstrat.runner.semantics import compile_step
 
 STEP_LIMIT = 2_000_000
 """Instructions after which a path is given up: a byte loop over 400 KB and more, or no end."""
