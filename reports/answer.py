@@ -1,7 +1,7 @@
 """The sentences that a report opens with, computed from what was measured and emitted.
 
-Nothing here is known beforehand: each clause comes from `pair_ranges`, `crossovers`, the lowerings of
-the compilers' defaults, or says why there is none.
+Nothing here is known beforehand: each clause comes from `pair_ranges`, `crossovers` and the
+lowerings of the compilers' defaults, or says why there is none.
 """
 
 from collections import defaultdict
@@ -11,10 +11,17 @@ import pandas as pd
 from memstrat.model import DEFAULT_STRATEGY, Isa, Optimisation
 from memstrat.reports.crossovers import comparisons, crossovers, pair_ranges
 from memstrat.reports.emitted import compilers_only, default_costs
-from memstrat.reports.frames import PAGE, Results, in_order
+from memstrat.reports.frames import Results, in_order, on_page, rows_of
 from memstrat.reports.palette import LIBC_CALL
 from memstrat.reports.statistics import Verdict
-from memstrat.reports.words import ISA_NAMES, bytes_text, cycles_text, joined, operation_text, size_text
+from memstrat.reports.words import (
+    ISA_NAMES,
+    bytes_text,
+    cycles_text,
+    joined,
+    operation_text,
+    size_text,
+)
 
 OPPONENTS = ("GPR stores", "SSE stores", "AVX2 stores", "AVX-512 stores", LIBC_CALL)
 DECIDED_SHARE = 0.5
@@ -39,7 +46,9 @@ def answer(results: Results) -> list[str]:
 def answers(results: Results) -> list[tuple[str, list[str]]]:
     """The same, as (op and fill, its sentences); the heading of what concerns all is empty."""
     if results.emitted.empty:
-        return [("", ["Nothing was compiled, so there is nothing to compare; the failures say why."])]
+        return [
+            ("", ["Nothing was compiled, so there is nothing to compare; the failures say why."])
+        ]
     pages = _main_pages(results.pages)
     if results.samples.empty:
         nothing = "Nothing was measured, so no form can be called faster here."
@@ -65,24 +74,23 @@ def _sentences(results: Results, page: Page) -> list[str]:
 
 def _reps(results: Results, page: Page) -> list[str]:
     """The page's measured `rep` forms, widest element first."""
-    chosen = _on(results.representatives, page)["contender"]
+    chosen = on_page(results.representatives, page)["contender"]
     return in_order(label for label in chosen.unique() if label.startswith("rep"))[::-1]
 
 
-def _on(frame: pd.DataFrame, page: Page) -> pd.DataFrame:
-    same = [frame[column] == value for column, value in zip(PAGE, page, strict=True)]
-    return frame[same[0] & same[1] & same[2]]
-
-
 def _beats(results: Results, page: Page, rep: str) -> str:
-    """`rep stosq` beats GPR stores from 768 [736, 800] bytes on, ...; gcc 12.2's default emits it ..."""
+    """`rep stosq` beats GPR stores from 768 [736, 800] bytes on; gcc 12.2's default emits it."""
     phrases: dict[str, list[str]] = defaultdict(list)
-    present = set(_on(results.representatives, page)["contender"])
+    present = set(on_page(results.representatives, page)["contender"])
     for opponent in OPPONENTS:
         if opponent in present:
             phrases[against(results, page, rep, opponent)].append(_named(opponent))
     clauses = [f"{joined(_shortened(names))} {phrase}" for phrase, names in phrases.items()]
-    verb = f"`{rep}` beats {_listed(clauses)}" if clauses else f"`{rep}` has nothing to be compared with"
+    verb = (
+        f"`{rep}` beats {_listed(clauses)}"
+        if clauses
+        else f"`{rep}` has nothing to be compared with"
+    )
     return f"{verb}; {_who_emits(results, page, rep)}"
 
 
@@ -108,21 +116,28 @@ def _shortened(names: list[str]) -> list[str]:
 def against(results: Results, page: Page, form: str, opponent: str) -> str:
     """Where one contender beats another: `from 768 [736, 800] bytes on`, `nowhere up to 8 KiB`."""
     pair = {form, opponent}
-    ranges = _of_pair(_on(pair_ranges(results), page), pair, "first_form", "second_form")
+    ranges = _of_pair(on_page(pair_ranges(results), page), pair, "first_form", "second_form")
     if ranges.empty:
         return "at no size in common"
-    verdicts = _of_pair(_on(comparisons(results), page), pair, "first_form", "second_form")
+    verdicts = _of_pair(on_page(comparisons(results), page), pair, "first_form", "second_form")
     undecided = verdicts[verdicts["verdict"] == Verdict.INCONCLUSIVE.value]
     if len(undecided) > (1 - DECIDED_SHARE) * len(verdicts):
         reason = undecided["reason"].value_counts().index[0]
-        return f"nowhere with certainty ({len(undecided)} of {len(verdicts)} sizes undecided: {reason})"
+        share = f"{len(undecided)} of {len(verdicts)} sizes"
+        return f"nowhere with certainty (undecided at {share}: {reason})"
     first, last = int(ranges["first_size"].min()), int(ranges["last_size"].max())
     wins = [
         _range_text(results, page, (form, opponent), (int(low), int(high)), (first, last))
-        for low, high in ranges[ranges["faster"] == form][["first_size", "last_size"]].itertuples(index=False)
+        for low, high in ranges[ranges["faster"] == form][["first_size", "last_size"]].itertuples(
+            index=False
+        )
     ]
     equal = ranges[(ranges["faster"] == Verdict.EQUAL.value) & (ranges["last_size"] == last)]
-    tail = "" if equal.empty else f" (about equal from {bytes_text(int(equal['first_size'].iloc[0]))} on)"
+    tail = (
+        ""
+        if equal.empty
+        else f" (about equal from {bytes_text(int(equal['first_size'].iloc[0]))} on)"
+    )
     return (joined(wins) or f"nowhere up to {bytes_text(last)}") + tail
 
 
@@ -131,31 +146,41 @@ def _of_pair(frame: pd.DataFrame, pair: set[str], first: str, second: str) -> pd
 
 
 def _range_text(
-    results: Results, page: Page, forms: tuple[str, str], won: tuple[int, int], grid: tuple[int, int]
+    results: Results,
+    page: Page,
+    forms: tuple[str, str],
+    won: tuple[int, int],
+    grid: tuple[int, int],
 ) -> str:
     if won == grid:
         return f"at every size from {size_text(grid[0])} to {bytes_text(grid[1])}"
     if won[0] == grid[0]:
         return f"up to {bytes_text(won[1])}"
-    found = _on(crossovers(results), page)
+    found = on_page(crossovers(results), page)
     found = found[
-        (found["to_form"] == forms[0]) & (found["from_form"] == forms[1]) & (found["size"] == won[0])
+        (found["to_form"] == forms[0])
+        & (found["from_form"] == forms[1])
+        & (found["size"] == won[0])
     ]
-    interval = "".join(f" [{low}, {high}]" for low, high in zip(found["low"], found["high"], strict=True))
+    interval = "".join(
+        f" [{low}, {high}]" for low, high in zip(found["low"], found["high"], strict=True)
+    )
     start = f"from {size_text(won[0])}{interval}"
     unit = "" if not interval and size_text(won[0]).endswith("KiB") else " bytes"
     return f"{start}{unit} on" if won[1] == grid[1] else f"{start} to {bytes_text(won[1])}"
 
 
 def _defaults(results: Results, page: Page) -> pd.DataFrame:
-    frame = _on(compilers_only(results), page)
+    frame = on_page(compilers_only(results), page)
     frame = frame[
         (frame["strategy"] == DEFAULT_STRATEGY.name)
         & (frame["optimisation"] == Optimisation.O2.value)
         & frame["march"].isna()
         & frame["mtune"].isna()
     ]
-    return frame.sort_values(["toolchain", "isa", "size"]).drop_duplicates(["toolchain", "isa", "size"])
+    return frame.sort_values(["toolchain", "isa", "size"]).drop_duplicates(
+        ["toolchain", "isa", "size"]
+    )
 
 
 def toolchain_text(vendor: str, version: str) -> str:
@@ -179,7 +204,9 @@ def _who_emits(results: Results, page: Page, contender: str) -> str:
     for (tool, where), isas in told.items():
         names = [ISA_NAMES[Isa(isa)] for isa in sorted(isas, key=lambda isa: Isa(isa).widest_store)]
         by_tool[tool].append(f"{where} ({joined(names)})")
-    return ", ".join(f"{tool}'s default emits it {joined(clauses)}" for tool, clauses in by_tool.items())
+    return ", ".join(
+        f"{tool}'s default emits it {joined(clauses)}" for tool, clauses in by_tool.items()
+    )
 
 
 def _emitted_where(rows: pd.DataFrame, contender: str) -> str:
@@ -202,22 +229,25 @@ def _plain_range(low: int, high: int, last: int) -> str:
 
 
 def _emitted_sentences(results: Results, page: Page) -> list[str]:
-    found = _on(results.emitted, page)["contender"].unique()
+    found = on_page(results.emitted, page)["contender"].unique()
     reps = in_order(label for label in found if label.startswith("rep"))[::-1]
     return [f"`{rep}`: {_who_emits(results, page, rep)}." for rep in reps]
 
 
 def _cost_sentences(results: Results, page: Page) -> list[str]:
     """What each default costs at its worst size, where that is more than 5 %."""
-    costs = _on(default_costs(results), page)
+    costs = on_page(default_costs(results), page)
     told = []
     for isa in (Isa.GPR, Isa.SSE2):
         rows = costs[(costs["isa"] == isa.value) & (costs["ratio"] > 1.05)]
-        worst = rows.loc[rows.groupby("label")["ratio"].idxmax()].sort_values("ratio", ascending=False)
+        worst = rows.loc[rows.groupby("label")["ratio"].idxmax()].sort_values(
+            "ratio", ascending=False
+        )
         clauses = [
-            f"{toolchain_text(row.vendor, row.version)}'s default takes {cycles_text(row.cycles)} cycles"
-            f" at {bytes_text(row.size)}, {_named(row.best)} {cycles_text(row.best_cycles)}"
-            for row in worst.itertuples()
+            f"{toolchain_text(row.vendor, row.version)}'s default takes"
+            f" {cycles_text(row.cycles)} cycles at {bytes_text(row.size)},"
+            f" {_named(row.best)} {cycles_text(row.best_cycles)}"
+            for row in rows_of(worst)
         ]
         if clauses:
             told.append(f"Worst sizes with {ISA_NAMES[isa]}: {'; '.join(clauses)}.")

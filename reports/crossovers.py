@@ -1,15 +1,16 @@
 """Where the faster of two forms changes, from curves of one page.
 
 For two contenders each size gets one of three answers (the first is faster, both are about equal,
-the second is faster), and `segmentation` cuts the grid into ranges. Claiming a difference costs what
-the difference lacks of 1 %, claiming equality what it exceeds 1 % by, both as log ratios of medians
-over processes. A crossover is where the faster one changes, also across a range of about equal
-sizes; it is the grid size from which the new one wins, and its interval covers every size in between.
+the second is faster), and `segmentation` cuts the grid into ranges. Claiming a difference costs
+what the difference lacks of 1 %, claiming equality what it exceeds 1 % by, both as log ratios of
+medians over processes. A crossover is where the faster one changes, also across a range of about
+equal sizes; it is the grid size from which the new one wins, and its interval covers every size in
+between.
 """
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -57,8 +58,8 @@ CROSSOVER_COLUMNS = [
 def crossovers(results: Results) -> pd.DataFrame:
     """One row per crossover of two contenders that were measured at the same sizes.
 
-    From `size` bytes on, up to `last_size`, `to_form` is faster; below it `from_form` was. `low` and
-    `high` bound `size` (95 % over resampled processes, and at least all undecided sizes around it).
+    From `size` bytes on, up to `last_size`, `to_form` is faster; below it `from_form` was. `low`
+    and `high` bound `size` (95 % over resampled processes, at least all undecided sizes around).
     `equal_from` is the first size of a range of about equal sizes that lies between, or missing.
     `support` is the share of resamples that know the crossover. `isa` is the least that has both.
     """
@@ -74,7 +75,7 @@ def pair_ranges(results: Results) -> pd.DataFrame:
 
 
 def comparisons(results: Results) -> pd.DataFrame:
-    """One row per size and pair of contenders: ratio, interval, verdict, and why none was reached."""
+    """One row per size and pair of contenders: ratio, interval, verdict, and why it is open."""
     return _comparisons(results).copy()
 
 
@@ -95,7 +96,7 @@ def _comparisons(results: Results) -> pd.DataFrame:
 
 
 def pair_of(curves: Curves, first: int, second: int) -> tuple[NDArray[np.int64], Array, Comparison]:
-    """Two contenders where both were measured: sizes, log ratios [size, process], verdicts [size]."""
+    """Where both were measured: sizes, log ratios [size, process], verdicts [size]."""
     ratios = curves.log_cycles[:, first] - curves.log_cycles[:, second]
     paired = curves.log_paired[:, first] - curves.log_paired[:, second]
     both = ~np.isnan(ratios).all(axis=-1)
@@ -118,7 +119,9 @@ def answers_for(medians: Array, penalty: float) -> Places:
     return cheapest_answers(np.maximum(np.stack(costs, axis=-1), 0), penalty)
 
 
-def crossings(ratios: Array, decided: NDArray[np.object_]) -> tuple[list[Run], list[tuple[Run, Run, Boundary]]]:
+def crossings(
+    ratios: Array, decided: NDArray[np.object_]
+) -> tuple[list[Run], list[tuple[Run, Run, Boundary]]]:
     """Ranges and crossovers of two contenders: log ratios [size, process], verdicts [size].
 
     Each crossover comes as the run that it leaves, the run that it starts, and its boundary.
@@ -137,7 +140,7 @@ def crossings(ratios: Array, decided: NDArray[np.object_]) -> tuple[list[Run], l
 
 def _changes(runs: list[Run]) -> Iterator[tuple[Run, Run]]:
     told = [run for run in runs if run.answer != EQUAL]
-    for before, after in zip(told, told[1:], strict=False):
+    for before, after in pairwise(told):
         if before.answer != after.answer:
             yield before, after
 
@@ -224,4 +227,3 @@ def _crossover_row(
         "last_size": int(sizes[after.last]),
         "support": boundary.support,
     }
-

@@ -78,7 +78,7 @@ def curves_of(results: Results, page: tuple[str, str, int]) -> Curves:
         labels=tuple(labels),
         log_cycles=_filled(shape, places, rows["gross_cycles"]),
         log_paired=_filled(shape, places, rows["paired_ratio"]),
-        control=controls(samples).reindex(sizes).to_numpy(dtype=np.float64),
+        control=np.asarray(controls(samples).reindex(sizes), dtype=np.float64),
     )
 
 

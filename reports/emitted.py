@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from memstrat.model import DEFAULT_STRATEGY, Form, Isa, Optimisation, Vendor
-from memstrat.reports.frames import CELL, PAGE, Results
+from memstrat.model import DEFAULT_STRATEGY, Isa, Optimisation, Vendor
+from memstrat.reports.frames import PAGE, Results, on_page
 from memstrat.reports.palette import LIBC_CALL, allowed
 from memstrat.reports.words import ISA_NAMES
 
@@ -57,14 +57,13 @@ class EmittedRow:
         sizes = [(s.first_size, s.last_size, s.form) for s in self.stretches]
         merged: list[tuple[int, int, str]] = []
         for low, high, form in sizes:
-            if merged and merged[-1][2] == form:
-                low, _, _ = merged.pop()
-            merged.append((low, high, form))
+            start = merged.pop()[0] if merged and merged[-1][2] == form else low
+            merged.append((start, high, form))
         return ", ".join(f"{range_text(low, high)} {form}" for low, high, form in merged)
 
     @property
     def inert_text(self) -> str:
-        """Where the strategy had no effect: `8..256`, or `every size`; empty if it had everywhere."""
+        """Where the strategy had no effect: `8..256`, `every size`; empty if it had everywhere."""
         if self.inert_sizes == self.sizes:
             return "every size"
         return ", ".join(range_text(first, last) for first, last in self.inert)
@@ -83,7 +82,9 @@ def compilers_only(results: Results) -> pd.DataFrame:
 
 def emitted_rows(results: Results, page: tuple[str, str, int]) -> list[EmittedRow]:
     """What every compiler's variant emitted on a page: by ISA, toolchain, level; defaults first."""
-    frame = _on_page(_with_defaults(results), page)
+    if results.emitted.empty:
+        return []
+    frame = on_page(_with_defaults(results), page)
     order = ["isa_width", "toolchain", "optimisation", "asked_first", "label", "spelling"]
     rows = []
     for _, group in frame.sort_values([*order, "size"]).groupby(
@@ -127,13 +128,6 @@ def _stretches(sizes: list[int], answers: list[Answer]) -> Iterator[tuple[int, i
             start = place
 
 
-def _on_page(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
-    op, fill, alignment = page
-    return frame[
-        (frame["op"] == op) & (frame["fill"] == fill) & (frame["alignment"] == alignment)
-    ]
-
-
 @lru_cache(maxsize=4)
 def _with_defaults(results: Results) -> pd.DataFrame:
     """Compilers' lowerings with `default_code`: what the same compiler emits when asked nothing."""
@@ -142,7 +136,9 @@ def _with_defaults(results: Results) -> pd.DataFrame:
     frame["asked_first"] = (frame["strategy"] != DEFAULT_STRATEGY.name).astype(int)
     labels = zip(frame["label"], frame["strategy"], strict=True)
     frame["default_label"] = [_default_label(label, strategy) for label, strategy in labels]
-    defaults = frame[frame["strategy"] == DEFAULT_STRATEGY.name].drop_duplicates(["kernel", "label"])
+    defaults = frame[frame["strategy"] == DEFAULT_STRATEGY.name].drop_duplicates(
+        ["kernel", "label"]
+    )
     named = defaults[["kernel", "label", "code"]].rename(
         columns={"label": "default_label", "code": "default_code"}
     )
@@ -150,16 +146,14 @@ def _with_defaults(results: Results) -> pd.DataFrame:
 
 
 def _default_label(label: str, strategy: str) -> str:
-    """The label of the variant that differs in asking nothing: the strategy is named last but for
-    extra flags, which begin with a dash.
-    """
+    """The label of the same variant asking nothing: only extra flags follow a strategy's name."""
     before, _, after = label.rpartition(f" {strategy}")
     return f"{before} {DEFAULT_STRATEGY.name}{after}"
 
 
 def default_variants(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
-    """Rows of what compilers emit at -O2 for this ISA when asked nothing, pointer spelling first."""
-    frame = _on_page(compilers_only(results), page)
+    """What compilers emit at -O2 for this ISA when asked nothing, pointer spelling first."""
+    frame = on_page(compilers_only(results), page)
     frame = frame[
         (frame["isa"] == isa)
         & (frame["strategy"] == DEFAULT_STRATEGY.name)
@@ -180,49 +174,68 @@ COST_COLUMNS = [
 def default_costs(results: Results) -> pd.DataFrame:
     """What each default costs against the best contender of its ISA, per measured size.
 
-    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes. With
-    general registers only, the libc call is not among the best: libc's code uses vector registers.
+    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes.
+    With general registers only, the libc call is not among the best: libc uses vector registers.
     """
-    frames = [
-        _costs(results, page, isa)
-        for page in results.pages
-        for isa in ISA_NAMES
-        if not default_variants(results, page, isa.value).empty
-    ]
+    frames = [_page_costs(results, page) for page in results.pages]
     frames = [frame for frame in frames if len(frame)]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COST_COLUMNS)
+    if not frames:
+        return pd.DataFrame(columns=COST_COLUMNS)
+    return pd.concat(frames, ignore_index=True)
 
 
-def _costs(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
-    chosen = _on_page(results.representatives, page)
-    competes = [
-        allowed(label, isa) and (isa != Isa.GPR or label != LIBC_CALL) for label in chosen["contender"]
-    ]
-    chosen = chosen[competes]
-    samples = results.samples
-    gross = samples[~samples["twin"].astype(bool)][[*CELL, "code", "process", "gross_cycles"]]
-    cycles = results.estimates[[*CELL, "code", "cycles"]]
-    typical = gross.groupby([*CELL, "code"])["gross_cycles"].median().reset_index(name="typical")
-    ranked = chosen.merge(typical, on=[*CELL, "code"]).sort_values("typical", kind="stable")
-    best = ranked.drop_duplicates(CELL)[[*CELL, "contender", "code"]].rename(
-        columns={"contender": "best", "code": "best_code"}
-    )
-    emitted = default_variants(results, page, isa)
+def _page_costs(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
+    gross = _gross(results, page)
+    cycles = results.estimates
+    cycles = cycles[(cycles["op"] == page[0]) & (cycles["fill"] == page[1])]
+    cycles = cycles[["size", "code", "cycles"]]
+    emitted = pd.concat([default_variants(results, page, isa) for isa in ISA_NAMES])
     paired = (
-        emitted[[*PAGE, "size", "label", "vendor", "version", "isa", "contender", "code"]]
-        .merge(best, on=CELL)
-        .merge(gross, on=[*CELL, "code"])
+        emitted[["size", "label", "vendor", "version", "isa", "contender", "code"]]
+        .merge(_best(results, page, gross), on=["isa", "size"])
+        .merge(gross, on=["size", "code"])
         .merge(
-            gross.rename(columns={"code": "best_code", "gross_cycles": "best_gross"}),
-            on=[*CELL, "best_code", "process"],
+            gross.add_prefix("best_").rename(columns={"best_size": "size"}),
+            on=["size", "best_code"],
         )
     )
+    paired = paired[paired["process"] == paired["best_process"]].copy()
     if paired.empty:
         return pd.DataFrame(columns=COST_COLUMNS)
-    keys = [*COST_COLUMNS[:10], "best", "best_code"]
-    ratios = np.log(paired["gross_cycles"] / paired["best_gross"])
-    table = np.exp(ratios.groupby([paired[key] for key in keys]).median()).reset_index(name="ratio")
-    best_cycles = cycles.rename(columns={"code": "best_code", "cycles": "best_cycles"})
-    table = table.merge(cycles, on=[*CELL, "code"], how="left")
-    return table.merge(best_cycles, on=[*CELL, "best_code"], how="left")[COST_COLUMNS]
+    paired["log_ratio"] = np.log(paired["gross_cycles"] / paired["best_gross_cycles"])
+    middle = paired.groupby(["label", "size"])["log_ratio"].median().reset_index()
+    middle["ratio"] = np.exp(middle["log_ratio"])
+    return (
+        paired.drop_duplicates(["label", "size"])
+        .merge(middle[["label", "size", "ratio"]], on=["label", "size"])
+        .merge(cycles, on=["size", "code"], how="left")
+        .merge(_as_best(cycles), on=["size", "best_code"], how="left")
+        .assign(op=page[0], fill=page[1], alignment=page[2])[COST_COLUMNS]
+    )
 
+
+def _as_best(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.add_prefix("best_").rename(columns={"best_size": "size"})
+
+
+def _gross(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
+    samples = results.samples
+    wanted = (
+        (samples["op"] == page[0]) & (samples["fill"] == page[1]) & ~samples["twin"].astype(bool)
+    )
+    return samples[wanted][["size", "code", "process", "gross_cycles"]]
+
+
+def _best(results: Results, page: tuple[str, str, int], gross: pd.DataFrame) -> pd.DataFrame:
+    """The fastest contender per ISA and size: isa, size, best, best_code."""
+    typical = gross.groupby(["size", "code"])["gross_cycles"].median().reset_index()
+    chosen = on_page(results.representatives, page)[["size", "contender", "code"]]
+    ranked = chosen.merge(typical, on=["size", "code"]).sort_values("gross_cycles", kind="stable")
+    named = ranked[["size", "contender", "code"]].set_axis(["size", "best", "best_code"], axis=1)
+    frames = []
+    for isa in ISA_NAMES:
+        competes = named["best"].map(lambda label, isa=isa: allowed(label, isa)).astype(bool)
+        if isa is Isa.GPR:
+            competes &= named["best"] != LIBC_CALL
+        frames.append(named[competes].drop_duplicates("size").assign(isa=isa.value))
+    return pd.concat(frames, ignore_index=True)

@@ -4,14 +4,16 @@ Frames are tidy and have plain columns. A copy's `fill` is the empty string here
 needs no special case; sizes are bytes, times are core cycles per call.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
 from memstrat.model import Scenario, Vendor
 from memstrat.reports.palette import ORDER, contender_label
+from memstrat.reports.settled import over_processes, settled
 from memstrat.runner.tables import TABLES
 
 CELL = ["op", "fill", "size"]
@@ -43,7 +45,7 @@ class Results:
         return frame.assign(fill=fill.astype(object).where(fill.notna(), ""))
 
     @cached_property
-    def machine(self) -> dict[str, object]:
+    def machine(self) -> dict[str, Any]:
         """The machine that is reported on, column to value; empty where nothing was measured."""
         machines, samples = self.table("machine"), self.table("samples")
         if machines.empty:
@@ -51,23 +53,27 @@ class Results:
         if not samples.empty:
             busiest = samples["machine"].value_counts().index[0]
             machines = machines[machines["machine"] == busiest]
-        return {} if machines.empty else dict(machines.iloc[-1])
+        return {} if machines.empty else {str(k): v for k, v in machines.iloc[-1].items()}
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """Table `samples` of that machine in that scenario."""
-        return self._measured("samples").drop_duplicates([*CELL, "code", "twin", "process"], keep="last")
+        """Table `samples` of that machine in that scenario, as far as it was in its fast state."""
+        keys = [*CELL, "code", "twin", "process"]
+        return settled(self._measured("samples").drop_duplicates(keys, keep="last"))
 
     @cached_property
     def estimates(self) -> pd.DataFrame:
-        """Table `estimates` of that machine in that scenario."""
-        return self._measured("estimates").drop_duplicates([*CELL, "code"], keep="last")
+        """Table `estimates` of that machine in that scenario, over the processes of `samples`."""
+        estimates = self._measured("estimates").drop_duplicates([*CELL, "code"], keep="last")
+        return over_processes(estimates, self.samples)
 
     def _measured(self, name: str) -> pd.DataFrame:
         frame = self.table(name)
         if frame.empty:
             return frame
-        wanted = (frame["machine"] == self.machine.get("machine")) & (frame["scenario"] == self.scenario)
+        wanted = (frame["machine"] == self.machine.get("machine")) & (
+            frame["scenario"] == self.scenario
+        )
         return frame[wanted]
 
     @cached_property
@@ -85,11 +91,13 @@ class Results:
         joined["contender"] = pd.Series(
             [contender_label(form, int(width), op) for form, width, op in shapes], dtype=object
         )
-        return joined.sort_values([*PAGE, "size", "label", "spelling"], kind="stable", ignore_index=True)
+        return joined.sort_values(
+            [*PAGE, "size", "label", "spelling"], kind="stable", ignore_index=True
+        )
 
     @cached_property
     def representatives(self) -> pd.DataFrame:
-        """The code that stands for each contender in each cell: op, fill, alignment, size, contender, code.
+        """The code that stands for each contender in each cell, with its `label` and `code_bytes`.
 
         A form written by hand stands for its contender wherever it was measured, so that a curve is
         one piece of code from end to end. Where none exists (loops, calls), the fastest code that a
@@ -99,7 +107,9 @@ class Results:
         columns = [*PAGE, "size", "contender"]
         if samples.empty:
             return pd.DataFrame(columns=[*columns, "code", "code_bytes", "label"])
-        gross = samples[~samples["twin"].astype(bool)].groupby([*CELL, "code"])["gross_cycles"].median()
+        gross = (
+            samples[~samples["twin"].astype(bool)].groupby([*CELL, "code"])["gross_cycles"].median()
+        )
         candidates = self.emitted.merge(gross.reset_index(), on=[*CELL, "code"])
         candidates["by_compiler"] = candidates["vendor"] != Vendor.REFERENCE.value
         ranked = candidates.sort_values([*columns, "by_compiler", "gross_cycles", "code", "label"])
@@ -110,10 +120,26 @@ class Results:
     def pages(self) -> list[tuple[str, str, int]]:
         """What is reported apart: (op, fill, alignment), memset before copies."""
         found = self.emitted[PAGE].drop_duplicates()
-        rows = [(str(op), str(fill), int(alignment)) for op, fill, alignment in found.itertuples(index=False)]
-        return sorted(rows, key=lambda row: (row[0] != "memset", row[0], row[1] != "zero", row[1], row[2]))
+        rows = [
+            (str(op), str(fill), int(alignment))
+            for op, fill, alignment in found.itertuples(index=False)
+        ]
+        return sorted(
+            rows, key=lambda row: (row[0] != "memset", row[0], row[1] != "zero", row[1], row[2])
+        )
 
 
-def in_order(labels: object) -> list[str]:
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows as named tuples, whose attributes are the columns."""
+    return iter(frame.itertuples(index=False))
+
+
+def on_page(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
+    """The rows of one (op, fill, alignment)."""
+    op, fill, alignment = page
+    return frame[(frame["op"] == op) & (frame["fill"] == fill) & (frame["alignment"] == alignment)]
+
+
+def in_order(labels: Iterable[object]) -> list[str]:
     """Contender labels in the one order of every page, each once."""
-    return sorted({str(label) for label in labels}, key=ORDER.__getitem__)  # type: ignore[attr-defined]
+    return sorted({str(label) for label in labels}, key=ORDER.__getitem__)

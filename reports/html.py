@@ -35,12 +35,19 @@ def write_html(results: Results, path: Path) -> None:
 
 def render_html(results: Results) -> str:
     """The report as one string."""
+    context = _context(results)
+    context["vega"] = Markup(vega_bundle())  # noqa: S704 (vl-convert's own text)
+    return _environment().get_template(TEMPLATE).render(context)
+
+
+def _context(results: Results) -> dict[str, Any]:
+    """What the template is given, but for the script of Vega."""
     sections = [page_section(results, page) for page in results.pages]
     predicted = predicted_plot(predicted_rows(results))
     plots = {name: spec for section in sections for name, spec in section.plots.items()}
     if predicted is not None:
         plots["plot-predicted"] = predicted
-    context = {
+    return {
         "code_marks": code_marks,
         "study": results.study,
         "command": results.command,
@@ -57,9 +64,7 @@ def render_html(results: Results) -> str:
         "contenders": CONTENDERS,
         "theme": THEME,
         "plots_json": Markup(json_block(plots)),  # noqa: S704 (no `<` left)
-        "vega": Markup(vega_bundle() if plots else ""),  # noqa: S704 (vl-convert's)
     }
-    return _environment().get_template(TEMPLATE).render(context)
 
 
 def memstrat_version() -> str:
@@ -73,7 +78,9 @@ def memstrat_version() -> str:
 def _environment() -> jinja2.Environment:
     folder = files("memstrat.templates")
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(
+            lambda name: folder.joinpath(name).read_text(encoding="utf-8")
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -84,7 +91,10 @@ def _environment() -> jinja2.Environment:
 def code_marks(sentence: str) -> Markup:
     """A sentence with what stands in backticks as code; everything in it is escaped."""
     parts = sentence.split("`")
-    marked = [Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)]
+    marked = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    ]
     return Markup().join(marked)
 
 
@@ -108,7 +118,7 @@ def vega_bundle() -> str:
     import vl_convert  # noqa: PLC0415
 
     release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    script: str = vl_convert.javascript_bundle(vl_version=release)
+    script: str = vl_convert.javascript_bundle(vl_version=release)  # type: ignore[call-arg]
     return script.replace("</script", "<\\/script")
 
 
@@ -121,10 +131,16 @@ def machine_rows(results: Results) -> list[tuple[str, str]]:
     return [
         ("CPU", f"{told['cpu']} ({told['vendor']}, {ids})"),
         ("microcode", str(told["microcode"])),
-        ("features", " ".join(str(name) for name in told["features"])),
+        ("features", " ".join(told["features"])),
         ("widest ISA measured", str(told["isa"])),
-        ("core clock", f"{told['core_ghz_low']:.2f} to {told['core_ghz_high']:.2f} GHz while measuring"),
-        ("time-stamp counter", f"{told['tsc_ghz']:.3f} GHz, smallest step {told['tsc_step']} ticks"),
+        (
+            "core clock",
+            f"{told['core_ghz_low']:.2f} to {told['core_ghz_high']:.2f} GHz while measuring",
+        ),
+        (
+            "time-stamp counter",
+            f"{told['tsc_ghz']:.3f} GHz, smallest step {told['tsc_step']} ticks",
+        ),
         ("processors", str(told["processors"])),
         ("operating system", str(told["kernel_release"])),
         ("virtualisation", _or_none(told["virtualisation"])),
@@ -153,18 +169,24 @@ def failure_rows(results: Results) -> list[dict[str, object]]:
     failures = results.table("failures")[["stage", "subject", "reason"]]
     verifications = results.table("verifications")
     refused = verifications[verifications["outcome"].isin(UNMEASURED)]
-    labels = results.emitted.drop_duplicates("code").set_index("code")["label"] if len(refused) else None
+    labels = (
+        results.emitted.drop_duplicates("code").set_index("code")["label"] if len(refused) else None
+    )
     unmeasured = pd.DataFrame(
         {
             "stage": "verify: " + refused["outcome"].astype(str),
-            "subject": [] if labels is None else refused["code"].map(labels).fillna(refused["code"]),
+            "subject": []
+            if labels is None
+            else refused["code"].map(labels).fillna(refused["code"]),
             "reason": refused["detail"].fillna(""),
         }
     )
     rows = pd.concat([failures, unmeasured], ignore_index=True).astype(object)
     if rows.empty:
         return []
-    grouped = rows.groupby(["stage", "subject", "reason"], sort=False).size().reset_index(name="count")
+    grouped = (
+        rows.groupby(["stage", "subject", "reason"], sort=False).size().reset_index(name="count")
+    )
     return grouped.to_dict("records")  # type: ignore[return-value]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from memstrat.model import Isa
 from memstrat.reports.crossovers import comparisons, crossovers, pair_ranges
 from memstrat.reports.emitted import Emitted, EmittedRow, emitted_rows
-from memstrat.reports.frames import PAGE, Results
+from memstrat.reports.frames import Results, on_page, rows_of
 from memstrat.reports.palette import BY_LABEL
 from memstrat.reports.plots import Spec, curves_plot, default_marks_legend
 from memstrat.reports.statistics import Verdict
@@ -81,6 +81,11 @@ class IsaSection:
     marks: tuple[tuple[str, str], ...]
     calls_compete: bool
 
+    @property
+    def shows_also(self) -> bool:
+        """Whether any range has forms that are as fast as its winner."""
+        return any(row.also for row in self.winners)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PageSection:
@@ -109,8 +114,8 @@ def page_section(results: Results, page: Page) -> PageSection:
     several = len({other[2] for other in results.pages}) > 1
     isas = tuple(_isa_section(results, page, isa, anchor) for isa in isas_of(results, page))
     rows = emitted_rows(results, page)
-    grid = sorted(set(_on(results.emitted, page)["size"]))
-    verdicts = _on(comparisons(results), page)
+    grid = sorted(set(on_page(results.emitted, page)["size"]))
+    verdicts = on_page(comparisons(results), page)
     undecided = verdicts[verdicts["verdict"] == Verdict.INCONCLUSIVE.value]["reason"].value_counts()
     return PageSection(
         anchor=anchor,
@@ -123,11 +128,6 @@ def page_section(results: Results, page: Page) -> PageSection:
         compared=len(verdicts),
         plots={section.plot: section.spec for section in isas if section.spec is not None},
     )
-
-
-def _on(frame: pd.DataFrame, page: Page) -> pd.DataFrame:
-    same = [frame[column] == value for column, value in zip(PAGE, page, strict=True)]
-    return frame[same[0] & same[1] & same[2]]
 
 
 def _isa_section(results: Results, page: Page, isa: str, anchor: str) -> IsaSection:
@@ -145,30 +145,37 @@ def _isa_section(results: Results, page: Page, isa: str, anchor: str) -> IsaSect
 
 def winner_rows(results: Results, page: Page, isa: str) -> tuple[WinnerRow, ...]:
     """The winners of one page and ISA, as text."""
-    found = _on(winners(results), page)
+    found = on_page(winners(results), page)
     return tuple(
         WinnerRow(
-            sizes=f"{row.first_size} to {row.last_size}",
+            sizes=sizes_text(int(row.first_size), int(row.last_size)),
             interval="" if pd.isna(row.low) else f"[{row.low}, {row.high}]",
             form=row.form,
             css=BY_LABEL[row.form].css,
             also=", ".join(row.also),
             worst=_worst(row.worst_regret, row.worst_size),
         )
-        for row in found[found["isa"] == isa].itertuples()
+        for row in rows_of(found[found["isa"] == isa])
     )
 
 
+def sizes_text(first: int, last: int) -> str:
+    """`8 to 80`, or `8`."""
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def _worst(regret: float, size: int) -> str:
-    return f"{regret:.0%} at {size}" if regret >= 0.01 else "under 1 %"
+    return f"{100 * regret:.0f} % at {size}" if regret >= 0.01 else "under 1 %"
 
 
 def pair_rows(results: Results, page: Page) -> tuple[PairRow, ...]:
     """Every pair of contenders that was measured, `rep` and calls against stores first."""
-    ranges, found = _on(pair_ranges(results), page), _on(crossovers(results), page)
+    ranges, found = on_page(pair_ranges(results), page), on_page(crossovers(results), page)
     rows = []
     for (first, second), own in ranges.groupby(["first_form", "second_form"], sort=False):
-        starts = found[found["from_form"].isin([first, second]) & found["to_form"].isin([first, second])]
+        starts = found[
+            found["from_form"].isin([first, second]) & found["to_form"].isin([first, second])
+        ]
         rows.append(
             PairRow(
                 first=str(first),
@@ -191,10 +198,10 @@ def _ranges_text(ranges: pd.DataFrame, starts: pd.DataFrame) -> str:
         return f"{ranges['faster'].iloc[0]} at every size"
     intervals = {
         (row.size_, row.to_form): f" [{row.low}, {row.high}]"
-        for row in starts.rename(columns={"size": "size_"}).itertuples()
+        for row in rows_of(starts.rename(columns={"size": "size_"}))
     }
     clauses = []
-    for place, row in enumerate(ranges.itertuples()):
+    for place, row in enumerate(rows_of(ranges)):
         interval = intervals.get((row.first_size, row.faster), "")
         start = f"from {row.first_size}{interval}" if place else f"to {row.last_size}"
         clauses.append(f"{row.faster} {start}")
@@ -222,7 +229,9 @@ def _percent(size: float, edges: tuple[float, float]) -> float:
     return 100 * log2(size / edges[0]) / log2(edges[1] / edges[0])
 
 
-def _maps(rows: Iterable[EmittedRow], grid: list[int]) -> tuple[tuple[str, tuple[MapRow, ...]], ...]:
+def _maps(
+    rows: Iterable[EmittedRow], grid: list[int]
+) -> tuple[tuple[str, tuple[MapRow, ...]], ...]:
     edges = _edges(grid)
     following = dict(zip(grid, [*grid[1:], edges[1]], strict=True))
     grouped: dict[str, list[MapRow]] = {}
@@ -242,10 +251,3 @@ def _segment(stretch: Emitted, following: dict[int, float], edges: tuple[float, 
         text=stretch.contender if width > 1.5 * len(stretch.contender) else "",
         title=f"{stretch} ({stretch.contender})",
     )
-
-
-def main_pairs(rows: Iterable[PairRow]) -> list[PairRow]:
-    """The pairs that answer the study's question: `rep` or a call against stores."""
-    return [row for row in rows if row.main]
-
-

@@ -33,34 +33,41 @@ class Contender:
 LIBC_CALL = "libc call"
 GPR_STORES = "GPR stores"
 
-_BYTE = {"light": "#c04a00", "dark": "#f28a50"}
-_WORD = {"light": "#8d7a00", "dark": "#e6d845"}
-_QUAD = {"light": "#b87800", "dark": "#f0b040"}
-_GPR = {"light": "#00805c", "dark": "#2fc79b"}
-_SSE = {"light": "#2484b8", "dark": "#6cc3ef"}
-_AVX2 = {"light": "#00558c", "dark": "#4a9be0"}
-_AVX512 = {"light": "#a8528a", "dark": "#dd92bf"}
-_CALL = {"light": "#333333", "dark": "#dddddd"}
+_BYTE = ("#c04a00", "#f28a50")
+_WORD = ("#8d7a00", "#e6d845")
+_QUAD = ("#b87800", "#f0b040")
+_GPR = ("#00805c", "#2fc79b")
+_SSE = ("#2484b8", "#6cc3ef")
+_AVX2 = ("#00558c", "#4a9be0")
+_AVX512 = ("#a8528a", "#dd92bf")
+_CALL = ("#333333", "#dddddd")
 _DASHED = (5, 3)
 _DOTTED = (2, 2)
 
+
+def _contender(
+    label: str, isa: Isa, hues: tuple[str, str], dash: tuple[int, ...] = ()
+) -> Contender:
+    return Contender(label=label, isa=isa, light=hues[0], dark=hues[1], dash=dash)
+
+
 CONTENDERS = (
-    Contender(label="rep stosb", isa=Isa.GPR, **_BYTE),
-    Contender(label="rep movsb", isa=Isa.GPR, **_BYTE),
-    Contender(label="rep stosl", isa=Isa.GPR, **_WORD),
-    Contender(label="rep movsl", isa=Isa.GPR, **_WORD),
-    Contender(label="rep stosq", isa=Isa.GPR, **_QUAD),
-    Contender(label="rep movsq", isa=Isa.GPR, **_QUAD),
-    Contender(label=GPR_STORES, isa=Isa.GPR, **_GPR),
-    Contender(label="SSE stores", isa=Isa.SSE2, **_SSE),
-    Contender(label="AVX2 stores", isa=Isa.AVX2, **_AVX2),
-    Contender(label="AVX-512 stores", isa=Isa.AVX512, **_AVX512),
-    Contender(label="GPR loop", isa=Isa.GPR, dash=_DASHED, **_GPR),
-    Contender(label="unrolled GPR loop", isa=Isa.GPR, dash=_DOTTED, **_GPR),
-    Contender(label="SSE loop", isa=Isa.SSE2, dash=_DASHED, **_SSE),
-    Contender(label="AVX2 loop", isa=Isa.AVX2, dash=_DASHED, **_AVX2),
-    Contender(label="AVX-512 loop", isa=Isa.AVX512, dash=_DASHED, **_AVX512),
-    Contender(label=LIBC_CALL, isa=Isa.GPR, **_CALL),
+    _contender("rep stosb", Isa.GPR, _BYTE),
+    _contender("rep movsb", Isa.GPR, _BYTE),
+    _contender("rep stosl", Isa.GPR, _WORD),
+    _contender("rep movsl", Isa.GPR, _WORD),
+    _contender("rep stosq", Isa.GPR, _QUAD),
+    _contender("rep movsq", Isa.GPR, _QUAD),
+    _contender(GPR_STORES, Isa.GPR, _GPR),
+    _contender("SSE stores", Isa.SSE2, _SSE),
+    _contender("AVX2 stores", Isa.AVX2, _AVX2),
+    _contender("AVX-512 stores", Isa.AVX512, _AVX512),
+    _contender("GPR loop", Isa.GPR, _GPR, _DASHED),
+    _contender("unrolled GPR loop", Isa.GPR, _GPR, _DOTTED),
+    _contender("SSE loop", Isa.SSE2, _SSE, _DASHED),
+    _contender("AVX2 loop", Isa.AVX2, _AVX2, _DASHED),
+    _contender("AVX-512 loop", Isa.AVX512, _AVX512, _DASHED),
+    _contender(LIBC_CALL, Isa.GPR, _CALL),
 )
 """Every contender, in the order of every table and page."""
 

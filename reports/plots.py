@@ -12,17 +12,16 @@ import numpy as np
 import pandas as pd
 
 from memstrat.reports.emitted import default_variants
-from memstrat.reports.frames import CELL, PAGE, Results, in_order
+from memstrat.reports.frames import CELL, Results, in_order, on_page
 from memstrat.reports.line_labels import spread
 from memstrat.reports.palette import BY_LABEL, allowed
-from memstrat.reports.words import size_text
 
 HEIGHT = 380
 PREDICTED_HEIGHT = 340
+CYCLES = "core cycles per call, less an empty one"
 LABEL_GAP = 14.0
-LABEL_MARGIN = 118
-LEAST_CYCLES = 0.5
-"""Where the logarithmic axis ends: below it, and where noise makes a figure negative, it is drawn here."""
+LEAST_CYCLES = 1.0
+"""Where the logarithmic axis ends; what is below, or negative by noise, is drawn here."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 Colours = Literal["css", "light", "dark"]
@@ -45,9 +44,9 @@ def themed(name: str, colours: Colours) -> str:
 
 
 def curve_rows(results: Results, page: tuple[str, str, int], isa: str) -> pd.DataFrame:
-    """What a curve plot draws: size, contender, label, code_bytes, cycles, interval, drawn heights."""
-    chosen = _on(results.representatives, page)
-    chosen = chosen[[allowed(label, isa) for label in chosen["contender"]]]
+    """What a curve plot draws: figures and texts per size and contender, and drawn heights."""
+    chosen = on_page(results.representatives, page)
+    chosen = chosen[chosen["contender"].map(lambda label: allowed(label, isa)).astype(bool)]
     return _with_estimates(results, chosen)
 
 
@@ -57,11 +56,6 @@ def default_rows(results: Results, page: tuple[str, str, int], isa: str) -> pd.D
     changed = rows["contender"] != rows.groupby("label")["contender"].shift()
     power = (rows["size"] & (rows["size"] - 1)) == 0
     return rows.assign(marked=changed | power | (rows["size"] == rows["size"].max()))
-
-
-def _on(frame: pd.DataFrame, page: tuple[str, str, int]) -> pd.DataFrame:
-    same = [frame[column] == value for column, value in zip(PAGE, page, strict=True)]
-    return frame[same[0] & same[1] & same[2]]
 
 
 def _with_estimates(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
@@ -74,7 +68,10 @@ def _with_estimates(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
         drawn=numbers["cycles"].clip(lower=LEAST_CYCLES).round(2),
         drawn_low=numbers["low"].clip(lower=LEAST_CYCLES).round(2),
         drawn_high=numbers["high"].clip(lower=LEAST_CYCLES).round(2),
-        interval=[f"{low:.1f} to {high:.1f}" for low, high in zip(numbers["low"], numbers["high"], strict=True)],
+        interval=[
+            f"{low:.1f} to {high:.1f}"
+            for low, high in zip(numbers["low"], numbers["high"], strict=True)
+        ],
     )
 
 
@@ -115,7 +112,7 @@ def _cycles_domain(rows: pd.DataFrame, defaults: pd.DataFrame) -> tuple[float, f
 def _cycles_axis(column: str, domain: tuple[float, float]) -> alt.Y:
     return alt.Y(
         f"{column}:Q",
-        title="core cycles per call",
+        title=CYCLES,
         scale=alt.Scale(type="log", domain=list(domain), nice=False),
         axis=alt.Axis(values=_ticks(domain), format="~g"),
     )
@@ -137,12 +134,12 @@ def _size_axis(sizes: tuple[int, int]) -> alt.X:
     )
 
 
-def _bands(x: alt.X, hue: alt.Color) -> alt.Chart:
-    low, high = alt.Y("drawn_low:Q", title="core cycles per call"), alt.Y2("drawn_high:Q")
+def _bands(x: alt.X, hue: alt.Color) -> Any:
+    low, high = alt.Y("drawn_low:Q", title=CYCLES), alt.Y2("drawn_high:Q")
     return _chart("rows").mark_area(opacity=0.22).encode(x=x, y=low, y2=high, color=hue)
 
 
-def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> alt.Chart:
+def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> Any:
     dashes = [list(BY_LABEL[label].dash) or [1, 0] for label in labels]
     dash = alt.StrokeDash(
         "contender:N", legend=None, scale=alt.Scale(domain=list(labels), range=dashes)
@@ -166,17 +163,23 @@ def _tooltip(what: str) -> list[alt.Tooltip]:
     ]
 
 
-def _hover_points(x: alt.X, y: alt.Y, hue: alt.Color) -> alt.Chart:
+def _hover_points(x: alt.X, y: alt.Y, hue: alt.Color) -> Any:
     nearest = alt.selection_point(
-        on="pointerover", nearest=True, empty=False, fields=["contender", "size"], clear="pointerout"
+        on="pointerover",
+        nearest=True,
+        empty=False,
+        fields=["contender", "size"],
+        clear="pointerout",
     )
     chart = _chart("rows").mark_point(size=45, filled=True, aria=False)
     visible = alt.condition(nearest, alt.value(1), alt.value(0))
-    return chart.encode(x=x, y=y, color=hue, opacity=visible, tooltip=_tooltip("label")).add_params(nearest)
+    return chart.encode(x=x, y=y, color=hue, opacity=visible, tooltip=_tooltip("label")).add_params(
+        nearest
+    )
 
 
-def _default_marks(defaults: pd.DataFrame, x: alt.X, y: alt.Y, colours: Colours) -> list[alt.Chart]:
-    """What compilers emit unasked: a broad pale line each, and hollow marks at its `marked` sizes."""
+def _default_marks(defaults: pd.DataFrame, x: alt.X, y: alt.Y, colours: Colours) -> list[Any]:
+    """What compilers emit unasked: a broad pale line each, hollow marks at `marked` sizes."""
     labels = sorted(defaults["label"].unique())
     if not labels:
         return []
@@ -189,11 +192,15 @@ def _default_marks(defaults: pd.DataFrame, x: alt.X, y: alt.Y, colours: Colours)
     )
     return [
         line.encode(x=x, y=y, detail="label:N"),
-        marks.encode(x=x, y=y, shape=shape, tooltip=_tooltip("label")).transform_filter("datum.marked"),
+        marks.encode(x=x, y=y, shape=shape, tooltip=_tooltip("label")).transform_filter(
+            "datum.marked"
+        ),
     ]
 
 
-def default_marks_legend(results: Results, page: tuple[str, str, int], isa: str) -> list[tuple[str, str]]:
+def default_marks_legend(
+    results: Results, page: tuple[str, str, int], isa: str
+) -> list[tuple[str, str]]:
     """The (shape, variant's label) of the marks of a plot, in the order in which they are drawn."""
     labels = sorted(default_rows(results, page, isa)["label"].unique())
     return [(SHAPES[place % len(SHAPES)], label) for place, label in enumerate(labels)]
@@ -235,8 +242,10 @@ def predicted_plot(rows: pd.DataFrame, colours: Colours = "css") -> Spec | None:
     return {**spec, "padding": {**spec["padding"], "right": 12}}
 
 
-def _line_ends(rows: pd.DataFrame, domain: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The lines' right ends: those at the axis's end with a free `place` each, and those before it."""
+def _line_ends(
+    rows: pd.DataFrame, domain: tuple[float, float]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The lines' right ends: at the axis's end, each with a free `place`; and before it."""
     ends = rows.loc[rows.groupby("contender")["size"].idxmax(), ["contender", "size", "drawn"]]
     at_edge = ends["size"] == rows["size"].max()
     edge, inside = ends[at_edge], ends[~at_edge]
@@ -246,15 +255,20 @@ def _line_ends(rows: pd.DataFrame, domain: tuple[float, float]) -> tuple[pd.Data
     return edge.assign(place=np.exp(top - places / HEIGHT * span).round(3)), inside
 
 
-def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color, background: str) -> list[alt.Chart]:
+def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color, background: str) -> list[Any]:
     """Each line's name: beyond the axis for those that reach its end, else at their last point."""
     edge, inside = _chart("edge").encode(color=hue), _chart("inside").encode(color=hue)
-    style = {"align": "left", "baseline": "middle", "fontSize": 11, "clip": False}
+    style: dict[str, Any] = {"align": "left", "baseline": "middle", "fontSize": 11, "clip": False}
     return [
         edge.mark_rule(strokeWidth=1, opacity=0.6, clip=False).encode(
-            x=alt.value(alt.expr("width + 2")), x2=alt.value(alt.expr("width + 12")), y=y, y2=alt.Y2("place:Q")
+            x=alt.value(alt.expr("width + 2")),
+            x2=alt.value(alt.expr("width + 12")),
+            y=y,
+            y2=alt.Y2("place:Q"),
         ),
-        edge.mark_text(**style).encode(x=alt.value(alt.expr("width + 15")), y=place, text="contender:N"),
+        edge.mark_text(**style).encode(
+            x=alt.value(alt.expr("width + 15")), y=place, text="contender:N"
+        ),
         _chart("inside")
         .mark_text(dx=5, stroke=background, strokeWidth=4, strokeJoin="round", **style)
         .encode(x="size:Q", y=y, text="contender:N"),
@@ -262,7 +276,7 @@ def _line_names(y: alt.Y, place: alt.Y, hue: alt.Color, background: str) -> list
     ]
 
 
-def _finished(chart: alt.LayerChart | alt.Chart, data: dict[str, pd.DataFrame], colours: Colours) -> Spec:
+def _finished(chart: Any, data: dict[str, pd.DataFrame], colours: Colours) -> Spec:
     muted, grid, text = (themed(name, colours) for name in ("--muted", "--grid", "--fg"))
     spec: Spec = chart.to_dict(validate=False)
     spec["datasets"] = {name: rows.to_dict("records") for name, rows in data.items()}
@@ -273,8 +287,14 @@ def _finished(chart: alt.LayerChart | alt.Chart, data: dict[str, pd.DataFrame], 
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
         "axis": {
-            **{"labelColor": muted, "titleColor": text, "gridColor": grid, "domainColor": grid},
-            **{"tickColor": grid, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal"},
+            "labelColor": muted,
+            "titleColor": text,
+            "gridColor": grid,
+            "domainColor": grid,
+            "tickColor": grid,
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
         },
     }
     return spec

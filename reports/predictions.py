@@ -4,7 +4,6 @@ For `rep` and for calls a static model has a placeholder and no figure; those co
 "not applicable" and appear in no average.
 """
 
-import numpy as np
 import pandas as pd
 
 from memstrat.reports.frames import CELL, Results, in_order
@@ -12,16 +11,26 @@ from memstrat.reports.palette import LIBC_CALL
 
 ROW_COLUMNS = [
     *CELL,
-    *("contender", "label", "code", "code_bytes", "cycles", "low", "high", "predicted", "error_percent"),
+    *(
+        "contender",
+        "label",
+        "code",
+        "code_bytes",
+        "cycles",
+        "low",
+        "high",
+        "predicted",
+        "error_percent",
+    ),
 ]
 
 
 def predicted_rows(results: Results) -> pd.DataFrame:
-    """One row per code and cell with both figures; `error_percent` is predicted over measured, less 1."""
+    """One row per code and cell with both figures; `error_percent` is predicted / measured - 1."""
     predictions = results.table("predictions").drop_duplicates("code", keep="last")
     applicable = predictions[predictions["cycles"].notna()]
     codes = results.emitted.drop_duplicates([*CELL, "code"])
-    codes = codes[[_has_model(label) for label in codes["contender"]]]
+    codes = codes[codes["contender"].map(_has_model).astype(bool)]
     both = (
         codes[[*CELL, "contender", "label", "code", "code_bytes"]]
         .merge(results.estimates[[*CELL, "code", "cycles", "low", "high"]], on=[*CELL, "code"])
@@ -50,18 +59,18 @@ def prediction_summary(results: Results) -> pd.DataFrame:
     modelled = asked["contender"].map(_has_model).astype(bool)
     missing = asked[asked["cycles"].isna() | ~modelled]
     errors = rows.dropna(subset=["error_percent"]).groupby("contender")["error_percent"]
-    quartiles = errors.quantile(np.array([0.25, 0.5, 0.75])).unstack() if len(errors) else pd.DataFrame()
+    lower, middle, upper = (errors.quantile(share) for share in (0.25, 0.5, 0.75))
     summary = []
     for label in in_order([*rows["contender"], *missing["contender"]]):
         lacking = missing[missing["contender"] == label]
-        has = label in quartiles.index
+        has = label in middle.index
         summary.append(
             {
                 "contender": label,
                 "codes": int((rows["contender"] == label).sum()),
-                "median_error": float(quartiles.loc[label, 0.5]) if has else None,
-                "lower_quartile": float(quartiles.loc[label, 0.25]) if has else None,
-                "upper_quartile": float(quartiles.loc[label, 0.75]) if has else None,
+                "median_error": float(middle[label]) if has else None,
+                "lower_quartile": float(lower[label]) if has else None,
+                "upper_quartile": float(upper[label]) if has else None,
                 "not_applicable": len(lacking),
                 "reasons": sorted({str(reason) for reason in lacking["reason"] if reason}),
             }

@@ -32,7 +32,7 @@ def cheapest_answers(costs: Array, penalty: Array | float) -> Places:
     for place in range(1, sizes):
         best = np.argmin(total, axis=-1)[..., None]
         switching = np.take_along_axis(total, best, axis=-1) + change
-        stays = total <= switching
+        stays = total < switching
         came_from[..., place, :] = np.where(stays, own, best)
         total = np.where(stays, total, switching) + costs[..., place, :]
     path = np.zeros((*batch, sizes), dtype=np.int64)
@@ -74,8 +74,8 @@ def runs_of(path: Places) -> list[Run]:
 class Boundary:
     """Where one answer gives way to another: places of the grid.
 
-    `place` is the first at which the new answer holds; `low` and `high` bound it over the resamples;
-    `support` is the share of resamples that know the boundary at all.
+    `place` is the first at which the new answer holds; `low` and `high` bound it over the
+    resamples; `support` is the share of resamples that know the boundary at all.
     """
 
     place: int
@@ -87,9 +87,9 @@ class Boundary:
 def boundary_between(before: Run, after: Run, paths: Places, tail: float = 0.025) -> Boundary:
     """How the start of `after` moves over resampled paths [draw, size].
 
-    A resample knows the boundary if it gives the old answer in the middle of the old stretch and the
-    new one in the middle of the new; in it the boundary follows the last place between the two that
-    does not have the new answer.
+    A resample knows the boundary if it gives the old answer in the middle of the old stretch and
+    the new one in the middle of the new; in it the boundary follows the last place between the two
+    that does not have the new answer.
     """
     window = paths[:, before.centre : after.centre + 1]
     known = (window[:, 0] == before.answer) & (window[:, -1] == after.answer)

@@ -60,7 +60,7 @@ def interval_rank(processes: int, confidence: float = 0.95) -> int:
 def coverage(processes: int, rank: int) -> float:
     """The probability that [x(rank), x(n-1-rank)] holds the median of what n samples come from."""
     outside = sum(comb(processes, k) for k in range(rank + 1))
-    return 1 - 2 * outside / 2**processes
+    return 1 - 2 * outside / float(2**processes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,7 +128,9 @@ def compare(log_cycles: Array, log_paired: Array, control: Array) -> Comparison:
     aa = np.broadcast_to(np.nan_to_num(control, nan=0.0), first.median.shape)
     threshold = np.maximum(SAME, np.log1p(3 * aa))
     different = (first.low > threshold) | (first.high < -threshold)
-    confirmed = np.isnan(second) | (np.sign(second) * np.sign(first.median) * np.abs(second) > threshold)
+    confirmed = np.isnan(second) | (
+        np.sign(second) * np.sign(first.median) * np.abs(second) > threshold
+    )
     disagree = np.abs(first.median - second) > DISAGREEMENT_LIMIT
     few = first.count < 5
     reason = np.select(

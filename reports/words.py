@@ -23,12 +23,22 @@ def bytes_text(size: int) -> str:
 
 def operation_text(op: str, fill: str) -> str:
     """`memset 0`, `memset 0x5a`, `memset variable`, `memcpy`."""
-    fills = {"": "", Fill.ZERO: " 0", Fill.CONSTANT: f" {FILL_CONSTANT:#x}", Fill.VARIABLE: " variable"}
+    fills = {
+        "": "",
+        Fill.ZERO: " 0",
+        Fill.CONSTANT: f" {FILL_CONSTANT:#x}",
+        Fill.VARIABLE: " variable",
+    }
     return op + fills[fill]
 
 
 def cycles_text(cycles: float) -> str:
-    """Three significant digits where cycles are few, whole cycles where they are many."""
+    """Tenths where cycles are few, whole ones where they are many; under 1 is below what is told.
+
+    An empty call is subtracted, and a few stores overlap with it.
+    """
+    if cycles < 0.95:
+        return "under 1"
     return f"{cycles:.1f}" if cycles < 99.95 else f"{cycles:.0f}"
 
 

@@ -1,16 +1,19 @@
 """Tables as a run would leave them, made from simple cycle models of a Zen 5.
 
-The models follow what was measured by hand: `rep stosb` and `rep stosq` jump at 128 bytes, `rep movsq`
-at 256, both meet 8-byte stores near 768, glibc's own `rep` path starts above 2 KiB. Each process
-adds its own noise, so that everything after measuring can be tested without a clock.
+The models follow what was measured by hand: `rep stosb` and `rep stosq` jump at 128 bytes,
+`rep movsq` at 256, both meet 8-byte stores near 768, glibc's own `rep` path starts above 2 KiB.
+Each process adds its own noise, so that everything after measuring can be tested without a clock.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from memstrat.model import digest_of
+
+Row = dict[str, Any]
 
 SIZES = [
     *range(8, 257, 8),
@@ -76,7 +79,11 @@ def gcc12(op: str, isa: str, size: int, strategy: str) -> Lowered:
     width = {"gpr": 8}.get(isa, 16)
     limit = {"memset": 5, "memcpy": 16}[op] * width
     if strategy == "libcall":
-        return Lowered(form="straight", width=width) if size <= 16 * width else Lowered(form="libcall", width=0)
+        return (
+            Lowered(form="straight", width=width)
+            if size <= 16 * width
+            else Lowered(form="libcall", width=0)
+        )
     if size <= limit:
         return Lowered(form="straight", width=width)
     if strategy == "unrolled256":
@@ -124,7 +131,7 @@ ASKED = {
 }
 
 
-def _variant(toolchain: str, vendor: str, version: str, isa: str, strategy: str) -> dict[str, object]:
+def _variant(toolchain: str, vendor: str, version: str, isa: str, strategy: str) -> Row:
     reference = vendor == "reference"
     label = f"reference {isa} {strategy}" if reference else f"{toolchain} -O2 {isa} {strategy}"
     digest = digest_of(label)
@@ -168,7 +175,9 @@ def make_tables(world: World | None = None) -> dict[str, pd.DataFrame]:
     }
 
 
-def _inventory(world: World) -> tuple[list[dict[str, object]], list[dict[str, object]], list[dict[str, object]]]:
+def _inventory(
+    world: World,
+) -> tuple[list[Row], list[Row], list[Row]]:
     compilers = [
         (_variant(name, vendor, version, isa, strategy), lower, strategy)
         for isa in world.isas
@@ -179,7 +188,8 @@ def _inventory(world: World) -> tuple[list[dict[str, object]], list[dict[str, ob
         for strategy in strategies
     ]
     variants = {v["variant"]: v for v, _, _ in compilers}
-    kernels, lowerings = [], []
+    kernels: list[Row] = []
+    lowerings: list[Row] = []
     for op, fill in world.ops:
         for size in world.sizes:
             name = "_".join([op, *([fill] if fill else []), "a8", f"s{size}"])
@@ -194,7 +204,7 @@ def _inventory(world: World) -> tuple[list[dict[str, object]], list[dict[str, ob
                     "spelling": "pointer",
                 }
             )
-            common = {"kernel": name, "op": op, "fill": fill, "size": size}
+            common: Row = {"kernel": name, "op": op, "fill": fill, "size": size}
             for strategy, (isa, form, width) in REFERENCES[op].items():
                 if isa not in world.isas or (form == "straight" and size < width):
                     continue
@@ -204,15 +214,17 @@ def _inventory(world: World) -> tuple[list[dict[str, object]], list[dict[str, ob
                 lowerings.append(_lowering(variant, common, lowered, "reference"))
             for variant, lower, strategy in compilers:
                 lowered = lower(op, str(variant["isa"]), size, strategy)
-                width = min(lowered.width, 1 << (size.bit_length() - 1)) if lowered.form == "straight" else lowered.width
+                width = (
+                    min(lowered.width, 1 << (size.bit_length() - 1))
+                    if lowered.form == "straight"
+                    else lowered.width
+                )
                 narrowed = Lowered(form=lowered.form, width=width)
                 lowerings.append(_lowering(variant, common, narrowed, str(variant["vendor"])))
     return list(variants.values()), lowerings, kernels
 
 
-def _lowering(
-    variant: dict[str, object], common: dict[str, object], lowered: Lowered, vendor: str
-) -> dict[str, object]:
+def _lowering(variant: Row, common: Row, lowered: Lowered, vendor: str) -> Row:
     size = int(str(common["size"]))
     stores = size // lowered.width if lowered.form == "straight" else 0
     return {
@@ -236,7 +248,8 @@ def _samples(world: World, lowered: pd.DataFrame) -> pd.DataFrame:
     rng = np.random.default_rng(world.seed)
     codes = lowered.drop_duplicates(["op", "fill", "size", "code"])
     rows = []
-    for (op, fill, size), cell in codes.groupby(["op", "fill", "size"], dropna=False, sort=False):
+    groups: Any = codes.groupby(["op", "fill", "size"], dropna=False, sort=False)
+    for (op, fill, size), cell in groups:
         models = [
             model_cycles(op, form, max(width, 1), size)
             for form, width in zip(cell["form"], cell["widest_store"], strict=True)
@@ -247,7 +260,9 @@ def _samples(world: World, lowered: pd.DataFrame) -> pd.DataFrame:
             state = 1 + abs(rng.normal(0, world.noise))
             baseline = (models[0] + EMPTY_CALL) * state
             for code, cycles, twin in contents:
-                factor = rng.normal(1, world.noise / (6 if twin else 1)) * (world.control if twin else 1)
+                factor = rng.normal(1, world.noise / (6 if twin else 1)) * (
+                    world.control if twin else 1
+                )
                 gross = (cycles + EMPTY_CALL) * state * factor
                 rows.append(
                     {

@@ -1,0 +1,35 @@
+from collections.abc import Callable
+
+from tests.reports.synthetic import MEMSET, World, make_tables
+
+from memstrat.reports.answer import answer
+from memstrat.reports.frames import Results
+
+Golden = Callable[[str, str], None]
+
+
+def test_the_answer_reads_as_it_should(results: Results, golden: Golden) -> None:
+    golden("answer.txt", "\n".join(answer(results)) + "\n")
+
+
+def test_without_measuring_the_answer_says_so_and_still_tells_what_is_emitted() -> None:
+    tables = make_tables(World(sizes=[8, 64, 128, 256]))
+    del tables["samples"], tables["estimates"]
+    first, *others = answer(Results(tables=tables))
+    assert first.startswith("Nothing was measured")
+    assert "memset 0: `rep stosq`: gcc 12.2's default emits it from 128 bytes on" in others[0]
+
+
+def test_without_anything_the_answer_says_so() -> None:
+    assert answer(Results(tables={}))[0].startswith("Nothing was compiled")
+
+
+def test_a_run_that_cannot_tell_says_why() -> None:
+    tables = make_tables(World(ops=(MEMSET,), processes=3, sizes=[8, 64, 128, 256, 1024]))
+    text = answer(Results(tables=tables))[0]
+    assert "nowhere with certainty (undecided at 5 of 5 sizes: fewer than 5 processes)" in text
+
+
+def test_forms_that_lead_everywhere_are_said_to() -> None:
+    tables = make_tables(World(ops=(MEMSET,), isas=("gpr",), sizes=[1024, 2048, 4096, 8192]))
+    assert "GPR stores at every size from 1 KiB to 8 KiB" in answer(Results(tables=tables))[0]
