@@ -277,11 +277,13 @@ def study_from_options(
     *,
     sizes: str,
     ops: Sequence[str],
-    isas: Sequence[str],
+    isas: Sequence[str | Mapping[str, str]],
     toolchains: Sequence[str],
     **fields: object,
 ) -> Study:
     """A study for command-line values; `fields` are further fields of a study file.
+
+    An item of `isas` is an ISA, or a target as a study writes it: isa, march, mtune.
 
     Raises StudyError, which names the option's field.
     """

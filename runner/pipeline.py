@@ -13,18 +13,18 @@ from typing import Any
 from memstrat.errors import NothingDoneError, UsageError
 from memstrat.generators.plan import Plan, plan_study
 from memstrat.generators.study import Study
-from memstrat.runner.build import Limits
+from memstrat.runner.build.units import Limits
 from memstrat.runner.cache import Cache, default_cache_directory
-from memstrat.runner.harness import build_harness, machine_record
 from memstrat.runner.listener import Listener
-from memstrat.runner.machine import machine_from_record
+from memstrat.runner.native.harness import build_harness, machine_record
+from memstrat.runner.native.machine import machine_from_record
 from memstrat.runner.stages.build import run_build
 from memstrat.runner.stages.context import Context, Emitted, read_emitted
 from memstrat.runner.stages.measure import MeasureRequest, run_measure
 from memstrat.runner.stages.predict import run_predict
 from memstrat.runner.stages.verify import run_verify
 from memstrat.runner.store import Store
-from memstrat.runner.toolchains import resolve
+from memstrat.runner.toolchains.discovery import resolve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +81,7 @@ def _executor(given: Executor | None, jobs: int) -> Iterator[Executor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _carry_out(
-    request: Request, plan: Plan, context: Context
-) -> dict[str, Any]:
+def _carry_out(request: Request, plan: Plan, context: Context) -> dict[str, Any]:
     """Run the stages; returns the record of the run, which says what is current."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "build"):

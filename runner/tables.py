@@ -111,13 +111,17 @@ LOWERINGS = Table(
         _text("variant", "hash of the variant"),
         _text("kernel", "the kernel's name"),
         _text("form", "straight, loop, unrolled_loop, vector_loop, rep_byte, ..., libcall"),
-        _whole("widest_store", "bytes per store of the bulk of the work; element of a rep; 0: call"),
+        _whole(
+            "widest_store", "bytes per store of the bulk of the work; element of a rep; 0: call"
+        ),
         _CODE,
         _whole("code_bytes", "bytes of machine code, padding excluded"),
         _whole("instructions", "instructions in the code"),
         _whole("executed", "instructions executed in one call; a rep is one", nullable=True),
         *(
-            _whole(f"stores_{width}", f"stores of {width} bytes executed in one call", nullable=True)
+            _whole(
+                f"stores_{width}", f"stores of {width} bytes executed in one call", nullable=True
+            )
             for width in (1, 2, 4, 8, 16, 32, 64)
         ),
         _text("callee", "the function that is called or jumped to", nullable=True),
@@ -161,7 +165,11 @@ PREDICTIONS = Table(
         _CODE,
         _text("analyser", "llvm-mca and its version"),
         _text("cpu", "the model that the analyser used"),
-        _real("cycles", "predicted cycles per call; empty where the model does not apply", nullable=True),
+        _real(
+            "cycles",
+            "predicted cycles per call; empty where the model does not apply",
+            nullable=True,
+        ),
         _text("reason", "why there is no figure", nullable=True),
     ),
 )
@@ -177,9 +185,15 @@ SAMPLES = Table(
         _SIZE,
         _text("scenario", "the state that the code met"),
         _CODE,
-        _truth("twin", "whether this is the byte-identical twin of the cell's baseline: the A/A control"),
+        _truth(
+            "twin",
+            "whether this is the byte-identical twin of the cell's baseline: the A/A control",
+        ),
         _whole("process", "index of the process, from 0"),
-        _real("cycles", "core cycles per call: mean of the fastest 5 % of batches, empty call subtracted"),
+        _real(
+            "cycles",
+            "core cycles per call: mean of the fastest 5 % of batches, empty call subtracted",
+        ),
         _real("gross_cycles", "the same with the empty call left in: what ratios are made of"),
         _real("paired_ratio", "median over rounds of this code's ticks / the baseline's ticks"),
         _real("ticks_per_cycle", "TSC ticks per core cycle, from the dependent-add chain"),
@@ -221,7 +235,9 @@ MACHINE = Table(
         _whole("model", "CPUID model"),
         _whole("stepping", "CPUID stepping"),
         _text("microcode", "microcode revision as the system tells it"),
-        _texts("features", "CPUID features that matter here: erms, fsrm, fzrm, fsrs, fsrc, avx2, ..."),
+        _texts(
+            "features", "CPUID features that matter here: erms, fsrm, fzrm, fsrs, fsrc, avx2, ..."
+        ),
         _text("isa", "the widest ISA that can be measured"),
         _real("tsc_ghz", "TSC frequency, GHz"),
         _real("core_ghz_low", "lowest core clock seen while measuring, GHz"),

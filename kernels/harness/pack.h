@@ -3,7 +3,7 @@
  *
  *     [harness executable][payload][footer]
  *
- * All numbers are little endian. runner/pack.py writes it; the layouts below are the format.
+ * All numbers are little endian. runner/native/pack.py writes it; the layouts below are the format.
  * Reading checks every offset and index once, so that nothing after it needs to.
  */
 #ifndef MEMSTRAT_PACK_H

@@ -7,34 +7,18 @@ from dataclasses import dataclass, replace
 from memstrat.generators.flags import variant_flags
 from memstrat.generators.plan import TranslationUnit
 from memstrat.model import Failure, Stage, Variant, Vendor, digest_of
-from memstrat.runner.build import BuiltPart, Limits, assembler, build_unit, source_of
+from memstrat.runner.build.expand_dump import parse_expand_dump
+from memstrat.runner.build.units import BuiltPart, Limits, assembler, build_unit, source_of
 from memstrat.runner.cache import Cache
-from memstrat.runner.decode import disassemble
-from memstrat.runner.expand_dump import parse_expand_dump
-from memstrat.runner.inspect import inspect_object
+from memstrat.runner.inspect.decode import disassemble
+from memstrat.runner.inspect.lowerings import inspect_object
 from memstrat.runner.rows import Row, code_row, kernel_row, lowering_row, variant_row
 from memstrat.runner.stages.context import Context, known_failures, version_of
 from memstrat.runner.store import rows_where
 from memstrat.runner.tables import CODES, KERNELS, LOWERINGS, VARIANTS
 
-_MODULES = tuple(
-    f"memstrat.runner.{name}"
-    for name in (
-        "build",
-        "classify",
-        "conditions",
-        "decode",
-        "effects",
-        "expand_dump",
-        "inspect",
-        "objects",
-        "operands",
-        "processor",
-        "semantics",
-        "trace",
-    )
-)
-"""What turns a unit into rows: a change of any of them makes the work another work."""
+_DOERS = ("memstrat.runner.build", "memstrat.runner.inspect")
+"""What turns a unit into rows: a change of it makes the work another work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +38,14 @@ def unit_work(unit: TranslationUnit) -> str:
             "flags": _flags(unit.variant),
             "source": source_of(unit.variant, unit.kernels),
             "assembler": assembler().version,
-            "memstrat": version_of(*_MODULES),
+            "memstrat": version_of(*_DOERS),
         }
     )
 
 
-def build_and_inspect(unit: TranslationUnit, work: str, *, cache: Cache, limits: Limits) -> UnitRows:
+def build_and_inspect(
+    unit: TranslationUnit, work: str, *, cache: Cache, limits: Limits
+) -> UnitRows:
     """Build one unit and decode what came out. Runs in a worker process."""
     built = build_unit(unit, cache=cache, limits=limits)
     lowerings: list[Row] = []

@@ -1,7 +1,7 @@
 """Which codes meet in which cell, and which of them the others are set against."""
 
 from memstrat.model import DEFAULT_STRATEGY, Cell, Fill, Isa, Op, Scenario, Vendor
-from memstrat.runner.pack import PackCell, PackContents
+from memstrat.runner.native.pack import PackCell, PackContents
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.context import Emitted, cell_key
 from memstrat.runner.stages.verify import Verified

@@ -67,11 +67,13 @@ def read_emitted(store: Store, works: set[str]) -> Emitted:
 
 
 @cache
-def version_of(*modules: str) -> str:
-    """A hash of the source of the modules that do a piece of work: it is one of the work's inputs."""
+def version_of(*packages: str) -> str:
+    """A hash of the source of the packages that do a piece of work: one of the work's inputs."""
     text = hashlib.sha256()
-    for name in modules:
-        text.update(Path(str(import_module(name).__file__)).read_bytes())
+    for name in packages:
+        folder = Path(str(import_module(name).__file__)).parent
+        for path in sorted(folder.glob("*.py")):
+            text.update(path.read_bytes())
     return text.hexdigest()[:16]
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memstrat.model import Cell, Failure, Stage, digest_of
-from memstrat.runner.estimate import cells_in_doubt, estimate_rows
-from memstrat.runner.machine import Machine, machine_row
-from memstrat.runner.measure import (
+from memstrat.runner.native.estimate import cells_in_doubt, estimate_rows
+from memstrat.runner.native.machine import Machine, machine_row
+from memstrat.runner.native.measure import (
     CellFailure,
     CellSample,
     Conditions,
     HarnessMeasurer,
-    Measurer,
     MeasureProtocol,
+    Measurer,
     measure_failures,
     sample_rows,
     sample_work,
 )
-from memstrat.runner.pack import PackContents, write_pack
+from memstrat.runner.native.pack import PackContents, write_pack
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.cells import contents_of
 from memstrat.runner.stages.context import Context, Emitted, cell_key, known_failures

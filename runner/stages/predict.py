@@ -4,9 +4,9 @@ from concurrent.futures import as_completed
 
 from memstrat.errors import ToolchainError
 from memstrat.model import Code, Fill, Kernel, Op, Spelling, Stage, digest_of
-from memstrat.runner.inspect import executed_path
-from memstrat.runner.mca import CpuModel, Region, resolve_cpu
-from memstrat.runner.predict import (
+from memstrat.runner.inspect.lowerings import executed_path
+from memstrat.runner.predict.mca import CpuModel, Region, resolve_cpu
+from memstrat.runner.predict.throughput import (
     Prediction,
     batches_of,
     not_applicable,
@@ -16,12 +16,12 @@ from memstrat.runner.predict import (
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.context import Context, Emitted, version_of
 from memstrat.runner.tables import PREDICTIONS
-from memstrat.runner.toolchains import Analyser, find_analyser
+from memstrat.runner.toolchains.discovery import Analyser, find_analyser
 
 _CHUNK = 60
 """Codes of one work item: about a second, and enough for a process of the analyser to pay."""
 
-_MODULES = tuple(f"memstrat.runner.{name}" for name in ("mca", "predict", "semantics", "trace"))
+_DOERS = ("memstrat.runner.predict", "memstrat.runner.inspect")
 
 
 def run_predict(emitted: Emitted, context: Context) -> list[str]:
@@ -41,7 +41,9 @@ def run_predict(emitted: Emitted, context: Context) -> list[str]:
     tasks = _tasks(emitted, analyser, cpu)
     done = {work for (work,) in context.store.done(PREDICTIONS)} & set(tasks)
     context.listener.begin(Stage.PREDICT, len(tasks), len(done))
-    todo = sorted((work for work in tasks if work not in done), key=lambda w: -len(tasks[w][0].text))
+    todo = sorted(
+        (work for work in tasks if work not in done), key=lambda w: -len(tasks[w][0].text)
+    )
     started = [
         context.executor.submit(predict_codes, {w: tasks[w] for w in chunk}, analyser, cpu)
         for chunk in (todo[first : first + _CHUNK] for first in range(0, len(todo), _CHUNK))
@@ -56,7 +58,7 @@ def run_predict(emitted: Emitted, context: Context) -> list[str]:
 
 def _tasks(emitted: Emitted, analyser: Analyser, cpu: CpuModel) -> dict[str, tuple[Code, Kernel]]:
     """Every code once, by the name of its work, with a kernel that it was emitted for."""
-    by = [analyser.label, cpu.label, version_of(*_MODULES)]
+    by = [analyser.label, cpu.label, version_of(*_DOERS)]
     rows = {row["code"]: row for row in emitted.lowerings}
     return {
         digest_of([code, row["kernel"], *by]): (emitted.codes[code], _kernel(row))
@@ -92,9 +94,7 @@ def predict_codes(
     return [_row(work, tasks[work][0], found[work], analyser, cpu) for work in tasks]
 
 
-def _row(
-    work: str, code: Code, found: Prediction | str, analyser: Analyser, cpu: CpuModel
-) -> Row:
+def _row(work: str, code: Code, found: Prediction | str, analyser: Analyser, cpu: CpuModel) -> Row:
     return {
         "work": work,
         "code": code.digest,

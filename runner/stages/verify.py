@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from memstrat.model import Failure, Fill, Isa, Op, Stage, digest_of
+from memstrat.runner.native.verify import Obligation, Outcome, verify_codes
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.context import Context, Emitted, cell_key
 from memstrat.runner.tables import VERIFICATIONS
-from memstrat.runner.verify import Obligation, Outcome, verify_codes
 
 _CHUNK = 1000
 """Contracts between two parts: a second of work, which is what a killed run loses."""

@@ -58,7 +58,9 @@ def run(
 
     options = Options(
         results=None if results is None else Path(results),
-        toolchains=tuple(f"{name}={shlex.join(words)}" for name, words in (toolchains or {}).items()),
+        toolchains=tuple(
+            f"{name}={shlex.join(words)}" for name, words in (toolchains or {}).items()
+        ),
         cpu=cpu,
         jobs=jobs,
         measure=measure,
@@ -84,8 +86,8 @@ def run_stages(
 ) -> Path:
     """Build, inspect, verify, predict and measure; returns the results folder."""
     from memstrat.generators.study import Study, load_study
-    from memstrat.runner.configuration import load_configuration, parse_toolchain_options
     from memstrat.runner.pipeline import Request, run_pipeline
+    from memstrat.runner.toolchains.configuration import load_configuration, parse_toolchain_options
 
     known = study if isinstance(study, Study) else load_study(Path(study))
     commands = {
@@ -107,10 +109,12 @@ def run_stages(
     return directory
 
 
-def report_results(directory: Path, *, html: Path | None = None, csv: Path | None = None) -> Outcome:
+def report_results(
+    directory: Path, *, html: Path | None = None, csv: Path | None = None
+) -> Outcome:
     """Write the page and the CSVs of stored results. Raises ResultsError."""
-    from memstrat.reports.html import write_html
     from memstrat.reports.csv import write_csv
+    from memstrat.reports.html import write_html
 
     results = load(directory)
     outcome = Outcome(
@@ -123,5 +127,7 @@ def report_results(directory: Path, *, html: Path | None = None, csv: Path | Non
         write_html(results, outcome.html)
         write_csv(results, outcome.csv)
     except OSError as error:
-        raise ResultsError(f"{error.filename}: the report cannot be written: {error.strerror}") from None
+        raise ResultsError(
+            f"{error.filename}: the report cannot be written: {error.strerror}"
+        ) from None
     return outcome

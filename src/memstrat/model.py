@@ -231,7 +231,9 @@ class Strategy:
         if self.memcpy is not None:
             asked.append(f"-mmemcpy-strategy={self.memcpy}")
         if self.limits is not None:
-            asked += [f"-max-store-{op}={n}" for op, n in asdict(self.limits).items() if n is not None]
+            asked += [
+                f"-max-store-{op}={n}" for op, n in asdict(self.limits).items() if n is not None
+            ]
         return " ".join([*asked, *self.flags]) or "default"
 
 
@@ -283,7 +285,12 @@ class Variant:
         """`gcc -O2 sse2 default`: unique within a study, readable aloud."""
         if self.toolchain.vendor is Vendor.REFERENCE:
             return f"reference {self.target.isa} {self.strategy.name}"
-        parts = [self.toolchain.name, f"-{self.optimisation}", self.target.label, self.strategy.name]
+        parts = [
+            self.toolchain.name,
+            f"-{self.optimisation}",
+            self.target.label,
+            self.strategy.name,
+        ]
         return " ".join([*parts, *self.extra_flags])
 
 

@@ -59,8 +59,9 @@ def test_a_study_runs_from_its_file_to_a_report_and_is_not_run_twice(
     second = memstrat("run", study, "--results", results)
     assert second.returncode == 0, second.stderr
     cells_in_doubt_are_measured_again = {
-        name for name in set(parts(results)) - set(before) if name.split("/")[1] not in
-        ("samples", "estimates", "machine")
+        name
+        for name in set(parts(results)) - set(before)
+        if name.split("/")[1] not in ("samples", "estimates", "machine")
     }
     assert not cells_in_doubt_are_measured_again
     assert before.items() <= parts(results).items()
@@ -118,9 +119,7 @@ def test_a_compiler_that_always_fails_leaves_nothing_done(study: Path, tmp_path:
         'exec gcc "$@"\n'
     )
     wrapper.chmod(0o755)
-    done = memstrat(
-        "run", study, "--results", tmp_path / "out", "--toolchain", f"gcc={wrapper}"
-    )
+    done = memstrat("run", study, "--results", tmp_path / "out", "--toolchain", f"gcc={wrapper}")
     assert done.returncode == 4
     assert "internal compiler error: oops" in done.stderr
     assert "Traceback" not in done.stderr

@@ -10,8 +10,8 @@ import pytest
 
 from memstrat.generators.emit import c_source
 from memstrat.model import Code, Kernel
-from memstrat.runner.harness import build_harness
-from memstrat.runner.objects import extract_codes
+from memstrat.runner.inspect.objects import extract_codes
+from memstrat.runner.native.harness import build_harness
 
 CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]
 Assemble = Callable[[str], bytes]

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from memstrat.model import Code, Fill, Form, Kernel, Op
-from memstrat.runner.classify import Shape, classify, stores_by_width
-from memstrat.runner.decode import UnsupportedCode, decode
-from memstrat.runner.trace import trace
+from memstrat.runner.inspect.classify import Shape, classify, stores_by_width
+from memstrat.runner.inspect.decode import UnsupportedCode, decode
+from memstrat.runner.inspect.trace import trace
 
 CodeOf = Callable[[Kernel, str], Code]
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from memstrat.errors import ToolchainError
-from memstrat.runner.configuration import (
+from memstrat.runner.toolchains.configuration import (
     ConfigurationError,
     load_configuration,
     parse_configuration,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from memstrat.model import Code, Fill, Isa, Kernel, Op
-from memstrat.runner.decode import att_text, decode, disassemble, without_padding
-from memstrat.runner.objects import extract_codes
+from memstrat.runner.inspect.decode import att_text, decode, disassemble, without_padding
+from memstrat.runner.inspect.objects import extract_codes
 
 CodeOf = Callable[[Kernel, str], Code]
 CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]

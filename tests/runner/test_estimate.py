@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstrat.runner.estimate import Doubt, cells_in_doubt, estimate_rows, median_interval
+from memstrat.runner.native.estimate import Doubt, cells_in_doubt, estimate_rows, median_interval
 from memstrat.runner.tables import ESTIMATES
 
 FINITE = st.floats(min_value=0.1, max_value=1e6, allow_nan=False)

@@ -3,7 +3,7 @@
 import pytest
 
 from memstrat.model import Code, Fill, Form, Kernel, Lowering, Op, Spelling
-from memstrat.runner.form_ranges import (
+from memstrat.runner.inspect.form_ranges import (
     COLUMNS,
     boundary_lines,
     form_ranges,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memstrat.errors import HarnessError
-from memstrat.runner.harness import (
+from memstrat.runner.native.harness import (
     HarnessEndedError,
     build_harness,
     harness_records,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from memstrat.model import Code, Fill, Form, Isa, Kernel, Op, Spelling
-from memstrat.runner.inspect import coverage, executed_path, inspect_object
+from memstrat.runner.inspect.lowerings import coverage, executed_path, inspect_object
 
 CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]
 Assemble = Callable[[str], bytes]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from memstrat.model import Fill, Form, Kernel, Op
-from memstrat.runner.inspect import coverage, inspect_object
+from memstrat.runner.inspect.lowerings import coverage, inspect_object
 
 pytestmark = pytest.mark.compilers
 

@@ -7,9 +7,9 @@ import pytest
 
 from memstrat.errors import HarnessError
 from memstrat.model import Isa
-from memstrat.runner.harness import machine_record
-from memstrat.runner.machine import machine_from_record, machine_row
-from memstrat.runner.measure import Conditions
+from memstrat.runner.native.harness import machine_record
+from memstrat.runner.native.machine import machine_from_record, machine_row
+from memstrat.runner.native.measure import Conditions
 from memstrat.runner.tables import MACHINE
 
 RECORD = {

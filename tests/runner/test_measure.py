@@ -7,7 +7,7 @@ import pytest
 
 from memstrat.errors import HarnessError
 from memstrat.model import Cell, Code, Fill, Isa, Op, Stage
-from memstrat.runner.measure import (
+from memstrat.runner.native.measure import (
     CellFailure,
     CellSample,
     CodeSample,
@@ -20,7 +20,7 @@ from memstrat.runner.measure import (
     sample_rows,
     sample_work,
 )
-from memstrat.runner.pack import PackCell, PackContents, write_pack
+from memstrat.runner.native.pack import PackCell, PackContents, write_pack
 from memstrat.runner.tables import SAMPLES
 
 STOSB = Code(text=b"\x31\xc0\xb9\x40\0\0\0\xf3\xaa\xc3")  # xor eax,eax; mov ecx,64; rep stosb; ret

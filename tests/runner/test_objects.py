@@ -9,8 +9,8 @@ from iced_x86 import Decoder
 
 from memstrat.errors import ObjectError
 from memstrat.model import Code, Fill, Isa, Kernel, Op, Relocation, RelocationKind
-from memstrat.runner.decode import disassemble
-from memstrat.runner.objects import extract_codes
+from memstrat.runner.inspect.decode import disassemble
+from memstrat.runner.inspect.objects import extract_codes
 
 Assemble = Callable[[str], bytes]
 FunctionText = Callable[[Kernel, str], str]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memstrat.errors import HarnessError
 from memstrat.model import Cell, Code, Fill, Isa, Op, Relocation, RelocationKind
-from memstrat.runner.harness import build_harness, harness_records
-from memstrat.runner.pack import (
+from memstrat.runner.native.harness import build_harness, harness_records
+from memstrat.runner.native.pack import (
     Contract,
     PackCell,
     PackContents,

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstrat.errors import ToolchainError
-from memstrat.runner import predict as predict_module
-from memstrat.runner.mca import Analysis, Region, analyse, resolve_cpu
-from memstrat.runner.predict import (
+from memstrat.runner.predict import throughput as predict_module
+from memstrat.runner.predict.mca import Analysis, Region, analyse, resolve_cpu
+from memstrat.runner.predict.throughput import (
     Prediction,
     batches_of,
     not_applicable,
@@ -19,7 +19,7 @@ from memstrat.runner.predict import (
     predict_in_batches,
     region_of,
 )
-from memstrat.runner.toolchains import Analyser
+from memstrat.runner.toolchains.discovery import Analyser
 
 FAKE = """\
 import json, os, re, sys, time

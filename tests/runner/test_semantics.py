@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import Decoder, FlowControl
 
-from memstrat.runner.processor import RDI, RSP, STACK, Processor
-from memstrat.runner.semantics import compile_step
+from memstrat.runner.inspect.processor import RDI, RSP, STACK, Processor
+from memstrat.runner.inspect.semantics import compile_step
 
 pytestmark = pytest.mark.native
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from memstrat.model import Code, Fill, Isa, Kernel, Op
-from memstrat.runner.decode import decode
-from memstrat.runner.objects import extract_codes
-from memstrat.runner.trace import trace
+from memstrat.runner.inspect.decode import decode
+from memstrat.runner.inspect.objects import extract_codes
+from memstrat.runner.inspect.trace import trace
 
 pytestmark = [pytest.mark.native, pytest.mark.compilers]
 
@@ -20,7 +20,7 @@ CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]
 NOT_PERMITTED = 77
 
 # Prints the offset of every instruction that the code in the file executes. The destination is
-# aligned to a page, and the source lies above it, as `memstrat.runner.trace` has it.
+# aligned to a page, and the source lies above it, as `memstrat.runner.inspect.trace` has it.
 STEPPER = r"""
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,9 @@ import pytest
 
 from memstrat.errors import ToolchainError
 from memstrat.model import Vendor
-from memstrat.runner import binaries, toolchains
-from memstrat.runner.toolchains import (
+from memstrat.runner.toolchains import binaries
+from memstrat.runner.toolchains import discovery as toolchains
+from memstrat.runner.toolchains.discovery import (
     candidates,
     discover,
     find_analyser,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstrat.model import Code, Fill, Kernel, Op
-from memstrat.runner import trace as trace_module
-from memstrat.runner.decode import UnsupportedCode
-from memstrat.runner.trace import Trace, trace
+from memstrat.runner.inspect import trace as trace_module
+from memstrat.runner.inspect.decode import UnsupportedCode
+from memstrat.runner.inspect.trace import Trace, trace
 
 CodeOf = Callable[[Kernel, str], Code]
 CompileKernels = Callable[[str, Sequence[str], Sequence[Kernel]], bytes]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memstrat.model import Code, Fill, Isa, Kernel, Op, Relocation, RelocationKind
-from memstrat.runner.verify import Obligation, Outcome, Verification, verify_codes
+from memstrat.runner.native.verify import Obligation, Outcome, Verification, verify_codes
 
 pytestmark = pytest.mark.native
 

@@ -21,7 +21,9 @@ def inspect(
     op: Annotated[
         list[str] | None, typer.Option("--op", help="memset, memcpy, memmove.", show_default="all")
     ] = None,
-    fill: Annotated[list[str] | None, typer.Option("--fill", help="zero, constant, variable.")] = None,
+    fill: Annotated[
+        list[str] | None, typer.Option("--fill", help="zero, constant, variable.")
+    ] = None,
     isa: Annotated[
         list[str] | None,
         typer.Option("--isa", help="gpr, sse2, avx2, avx512.", show_default="sse2"),

@@ -11,14 +11,14 @@ from memstrat.errors import NothingDoneError
 from memstrat.generators.plan import Plan, TranslationUnit, plan_study
 from memstrat.generators.study import Study, study_from_options
 from memstrat.model import Failure, Lowering, Variant
-from memstrat.runner.build import BuildResult, Limits, build_unit
+from memstrat.runner.build.expand_dump import parse_expand_dump
+from memstrat.runner.build.units import BuildResult, Limits, build_unit
 from memstrat.runner.cache import Cache, default_cache_directory
-from memstrat.runner.configuration import load_configuration, parse_toolchain_options
-from memstrat.runner.decode import disassemble
-from memstrat.runner.expand_dump import parse_expand_dump
-from memstrat.runner.form_ranges import COLUMNS, FormRange, form_ranges, range_rows
-from memstrat.runner.inspect import inspect_object
-from memstrat.runner.toolchains import resolve
+from memstrat.runner.inspect.decode import disassemble
+from memstrat.runner.inspect.form_ranges import COLUMNS, FormRange, form_ranges, range_rows
+from memstrat.runner.inspect.lowerings import inspect_object
+from memstrat.runner.toolchains.configuration import load_configuration, parse_toolchain_options
+from memstrat.runner.toolchains.discovery import resolve
 
 JSON_VERSION = 1
 
@@ -79,7 +79,8 @@ def answer(question: Question) -> Answer:
 
 def _study(question: Question) -> Study:
     targets = [
-        {"isa": isa, **_present(march=question.march, mtune=question.mtune)} for isa in question.isas
+        {"isa": isa, **_present(march=question.march, mtune=question.mtune)}
+        for isa in question.isas
     ]
     limits = {op: question.max_stores for op in ("memset", "memcpy", "memmove")}
     strategy = _present(

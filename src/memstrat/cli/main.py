@@ -28,7 +28,9 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback sig
 def common(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""

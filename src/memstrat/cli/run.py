@@ -7,10 +7,14 @@ import typer
 
 
 def run(
-    study: Annotated[Path, typer.Argument(help="The study file (TOML); `memstrat schema` describes it.")],
+    study: Annotated[
+        Path, typer.Argument(help="The study file (TOML); `memstrat schema` describes it.")
+    ],
     results: Annotated[
         Path | None,
-        typer.Option("--results", help="Folder of the results.", show_default="results/NAME-OF-STUDY"),
+        typer.Option(
+            "--results", help="Folder of the results.", show_default="results/NAME-OF-STUDY"
+        ),
     ] = None,
     toolchain: Annotated[
         list[str] | None,
@@ -22,11 +26,14 @@ def run(
     ] = None,
     configuration: Annotated[
         Path | None,
-        typer.Option("--config", help="Your configuration file.", show_default="~/.config/memstrat"),
+        typer.Option(
+            "--config", help="Your configuration file.", show_default="~/.config/memstrat"
+        ),
     ] = None,
     cpu: Annotated[int | None, typer.Option("--cpu", help="The CPU that measures.", min=0)] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Compilers at a time.", show_default="CPUs", min=1)
+        int | None,
+        typer.Option("--jobs", "-j", help="Compilers at a time.", show_default="CPUs", min=1),
     ] = None,
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Whether to run the codes on this CPU.")
@@ -39,9 +46,9 @@ def run(
     What an earlier run finished is not done again. Ends with 0 when the study was carried out, with
     4 when nothing could be compiled, verified or measured.
     """
+    from memstrat.api import Options, run_study
     from memstrat.cli.output import print_outcome
     from memstrat.cli.progress import listener
-    from memstrat.api import Options, run_study
 
     options = Options(
         results=results,

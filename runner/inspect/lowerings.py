@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from memstrat.errors import ObjectError
 from memstrat.model import Code, Form, Kernel, Lowering
-from memstrat.runner.classify import classify, stores_by_width
-from memstrat.runner.decode import UnsupportedCode, att_text, decode
-from memstrat.runner.objects import extract_codes
-from memstrat.runner.trace import Trace, trace
+from memstrat.runner.inspect.classify import classify, stores_by_width
+from memstrat.runner.inspect.decode import UnsupportedCode, att_text, decode
+from memstrat.runner.inspect.objects import extract_codes
+from memstrat.runner.inspect.trace import Trace, trace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from memstrat.errors import ToolchainError
 from memstrat.model import Toolchain, Vendor, digest_of
-from memstrat.runner.binaries import real_files
 from memstrat.runner.processes import failure_text, run_process
+from memstrat.runner.toolchains.binaries import real_files
 
 ANSWER_S = 30.0
 """How long a compiler may take to say what it is; a container may have to start first."""

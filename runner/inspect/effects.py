@@ -18,14 +18,14 @@ from iced_x86 import (
     UsedMemory,
 )
 
-from memstrat.runner.operands import (
+from memstrat.runner.inspect.operands import (
     Read,
     based_only,
     compile_address,
     general_register,
     mask_register,
 )
-from memstrat.runner.processor import (
+from memstrat.runner.inspect.processor import (
     ALL_BYTES,
     PlainStore,
     Processor,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from memstrat.errors import ToolchainError
 from memstrat.runner.isolate import isolate
-from memstrat.runner.mca import CpuModel, Region, analyse, resolve_cpu
-from memstrat.runner.toolchains import Analyser
+from memstrat.runner.predict.mca import CpuModel, Region, analyse, resolve_cpu
+from memstrat.runner.toolchains.discovery import Analyser
 
 _SETTLED_INSTRUCTIONS = 512
 _LEAST_ITERATIONS = 2

@@ -115,7 +115,7 @@ class Processor:
 
 Action = Callable[[Processor], int | None]
 Step = Action | PlainStore | int
-"""One instruction compiled: see `memstrat.runner.semantics`."""
+"""One instruction compiled: see `memstrat.runner.inspect.semantics`."""
 
 Builder = Callable[[Instruction, int], Step | None]
 """Compiles an instruction, given its index; None for one without any effect here."""

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from memstrat.runner.processes import Completed, failure_text, run_process
-from memstrat.runner.toolchains import Analyser
+from memstrat.runner.toolchains.discovery import Analyser
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
 _MEMORY_BYTES = 8 * 2**30

@@ -21,9 +21,9 @@ from memstrat.generators.plan import TranslationUnit
 from memstrat.generators.reference import reference_source
 from memstrat.model import Failure, Kernel, Stage, Variant, Vendor, digest_of
 from memstrat.runner.cache import Cache
-from memstrat.runner.expand_dump import DUMP_FLAG, split_expand_dump
+from memstrat.runner.build.expand_dump import DUMP_FLAG, split_expand_dump
 from memstrat.runner.isolate import isolate
-from memstrat.runner.probe import ignored_limits
+from memstrat.runner.toolchains.probe import ignored_limits
 from memstrat.runner.processes import Completed, failure_text, run_process
 
 _FORMAT = 1

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from iced_x86 import FlowControl, MemorySizeExt, OpKind, Register
 
 from memstrat.model import Code, Form, Kernel, RelocationKind
-from memstrat.runner.decode import Decoded, UnsupportedCode
-from memstrat.runner.effects import stored_width
-from memstrat.runner.processor import Store
-from memstrat.runner.trace import Trace
+from memstrat.runner.inspect.decode import Decoded, UnsupportedCode
+from memstrat.runner.inspect.effects import stored_width
+from memstrat.runner.inspect.processor import Store
+from memstrat.runner.inspect.trace import Trace
 
 MEMORY_FUNCTIONS = frozenset(
     {"memset", "memcpy", "memmove", "mempcpy", "bzero", "bcopy"}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from iced_x86 import ConditionCode
 
-from memstrat.runner.processor import Flags, Processor
+from memstrat.runner.inspect.processor import Flags, Processor
 
 Condition = Callable[[Processor], bool | None]
 

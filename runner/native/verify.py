@@ -7,8 +7,8 @@ from pathlib import Path
 
 from memstrat.errors import HarnessError
 from memstrat.model import Code, Fill, Kernel, Op, digest_of
-from memstrat.runner.harness import Record, harness_records
-from memstrat.runner.pack import Contract, PackContents, unplaceable, write_pack
+from memstrat.runner.native.harness import Record, harness_records
+from memstrat.runner.native.pack import Contract, PackContents, unplaceable, write_pack
 from memstrat.runner.rows import Row
 
 LIMIT_MS = 2000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from iced_x86 import Instruction, MemorySizeExt, OpKind, Register, RegisterExt
 
-from memstrat.runner.processor import MASK64, RBP, RSP, Processor, Undecided
+from memstrat.runner.inspect.processor import MASK64, RBP, RSP, Processor, Undecided
 
 Read = Callable[[Processor], int | None]
 Write = Callable[[Processor, int | None], None]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from memstrat.errors import HarnessError
 from memstrat.model import Isa, digest_of
-from memstrat.runner.harness import Record
-from memstrat.runner.measure import Conditions
+from memstrat.runner.native.harness import Record
+from memstrat.runner.native.measure import Conditions
 from memstrat.runner.rows import Row
 
 _HYPERVISORS = {

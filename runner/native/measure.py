@@ -1,6 +1,6 @@
 """Measure cells: what one process of the harness found, and its rows in the table of samples.
 
-One process is one sample of layout, so everything here is per process; `runner/estimate.py` goes
+One process is one sample of layout, so everything here is per process; `runner/native/estimate.py` goes
 over processes. Measuring stands behind `Measurer`, so that all that follows is tested without a
 clock.
 """
@@ -14,8 +14,8 @@ from typing import Protocol
 
 from memstrat.errors import HarnessError
 from memstrat.model import Cell, Failure, Stage, digest_of
-from memstrat.runner.harness import HarnessEndedError, Record, harness_records, index_ranges
-from memstrat.runner.pack import PackContents
+from memstrat.runner.native.harness import HarnessEndedError, Record, harness_records, index_ranges
+from memstrat.runner.native.pack import PackContents
 from memstrat.runner.rows import Row
 
 MEASURE_VERSION = 1

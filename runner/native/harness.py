@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memstrat.errors import HarnessError
-from memstrat.runner.pack import write_executable
+from memstrat.runner.native.pack import write_executable
 from memstrat.runner.processes import child_environment, failure_text, run_process
 
 COMPILE_FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")

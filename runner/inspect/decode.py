@@ -1,6 +1,6 @@
 """Machine code to instructions: what stands in a code, which ISA it needs, how it reads.
 
-Nothing here follows a path through the code; that is `memstrat.runner.trace`.
+Nothing here follows a path through the code; that is `memstrat.runner.inspect.trace`.
 """
 
 from collections.abc import Mapping

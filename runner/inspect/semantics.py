@@ -10,10 +10,10 @@ but cannot lead it astray.
 
 from iced_x86 import FlowControl, Instruction, MemorySizeExt, Mnemonic, OpKind
 
-from memstrat.runner.arithmetic import ARITHMETIC
-from memstrat.runner.conditions import compile_condition
-from memstrat.runner.effects import compile_effects, compile_plain_store
-from memstrat.runner.operands import (
+from memstrat.runner.inspect.arithmetic import ARITHMETIC
+from memstrat.runner.inspect.conditions import compile_condition
+from memstrat.runner.inspect.effects import compile_effects, compile_plain_store
+from memstrat.runner.inspect.operands import (
     based_only,
     compile_address,
     compile_read,
@@ -23,7 +23,7 @@ from memstrat.runner.operands import (
     mask_register,
     operand_bits,
 )
-from memstrat.runner.processor import (
+from memstrat.runner.inspect.processor import (
     MASK64,
     RBP,
     RCX,

@@ -13,9 +13,9 @@ from functools import lru_cache
 from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind
 
 from memstrat.model import Code, Kernel, Op, Relocation, RelocationKind
-from memstrat.runner.conditions import compile_condition
-from memstrat.runner.decode import Decoded, decode
-from memstrat.runner.processor import (
+from memstrat.runner.inspect.conditions import compile_condition
+from memstrat.runner.inspect.decode import Decoded, decode
+from memstrat.runner.inspect.processor import (
     ALL_BYTES,
     CALLER_SAVED,
     DESTINATION,
@@ -34,7 +34,7 @@ from memstrat.runner.processor import (
     Store,
     Undecided,
 )
-from memstrat.runner.semantics import compile_step
+from memstrat.runner.inspect.semantics import compile_step
 
 STEP_LIMIT = 2_000_000
 """Instructions after which a path is given up: a byte loop over 400 KB and more, or no end."""

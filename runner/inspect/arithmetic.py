@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from iced_x86 import Instruction, Mnemonic, OpKind
 
-from memstrat.runner.effects import compile_effects
-from memstrat.runner.operands import (
+from memstrat.runner.inspect.effects import compile_effects
+from memstrat.runner.inspect.operands import (
     compile_read,
     compile_register_write,
     compile_write,
     operand_bits,
 )
-from memstrat.runner.processor import Builder, Flags, Processor, Step
+from memstrat.runner.inspect.processor import Builder, Flags, Processor, Step
 
 Compute = Callable[[int, int, int], Flags]
 """(first operand, second operand, bits) -> the flags, which carry the result."""

@@ -21,7 +21,7 @@ from iced_x86 import Instruction, MemorySizeExt, Mnemonic, OpKind, Register
 
 from memstrat.errors import ObjectError
 from memstrat.model import Code, Kernel, Relocation, RelocationKind
-from memstrat.runner.decode import FIELD_BYTES, UnsupportedCode, decode, without_padding
+from memstrat.runner.inspect.decode import FIELD_BYTES, UnsupportedCode, decode, without_padding
 
 # x86-64 psABI, table of relocation types.
 _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 2, 4, 9, 41, 42

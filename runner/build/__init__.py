@@ -1,0 +1,1 @@
+"""Translation units to assembly and objects."""

@@ -1,0 +1,1 @@
+"""Objects to lowerings: decoded, followed, classified; nothing is run."""

@@ -1,0 +1,1 @@
+"""Code that runs: the harness, packs, verification, measuring, estimates, the machine."""

@@ -1,0 +1,1 @@
+"""Static analysers: llvm-mca on executed paths."""
