@@ -41,7 +41,7 @@ class Request:
     cpu: int | None = None
     jobs: int = 1
     measure: bool = True
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     command: str = "memstrat run STUDY.toml"
 
 
@@ -100,7 +100,7 @@ def _carry_out(request: Request, plan: Plan, context: Context) -> dict[str, Any]
         "study": request.study.name,
         "title": request.study.title,
         "command": request.command,
-        "works": {**dict.fromkeys(("verifications", "cells", "estimates"), []), **works},
+        "works": {"verifications": [], "cells": [], "estimates": [], **works},
         "failures": context.failures,
         "notes": list(plan.notes),
         "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
@@ -141,7 +141,7 @@ def _run_codes(
 
 
 def _cpu(request: Request) -> int:
-    """The CPU that measures: as asked, else the last one, since the first serves most interrupts."""
+    """The CPU that measures: as asked, else the last, since the first serves most interrupts."""
     allowed = sorted(os.sched_getaffinity(0))
     wanted = request.study.measure.cpu if request.cpu is None else request.cpu
     if wanted is None:

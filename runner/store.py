@@ -107,7 +107,7 @@ class Store:
         _write_whole(folder / f"{name}{_PART}", sink.getvalue().to_pybytes())
 
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a table, as Arrow. Raises `ResultsError` for a part that is no part of ours."""
+        """All rows of a table, as Arrow. Raises `ResultsError` for a part that is none of ours."""
         parts = [
             _read_part(path, table, columns)
             for path in sorted((self.directory / "tables" / table.name).glob(f"*{_PART}"))

@@ -1,8 +1,8 @@
 """Measure cells: what one process of the harness found, and its rows in the table of samples.
 
-One process is one sample of layout, so everything here is per process; `runner/native/estimate.py` goes
-over processes. Measuring stands behind `Measurer`, so that all that follows is tested without a
-clock.
+One process is one sample of layout, so everything here is per process;
+`runner/native/estimate.py` goes over processes. Measuring stands behind `Measurer`, so that all
+that follows is tested without a clock.
 """
 
 import random

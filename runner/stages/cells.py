@@ -30,8 +30,7 @@ def contents_of(emitted: Emitted, verified: Verified) -> PackContents:
 
 
 def _baseline_order(row: Row) -> tuple[object, ...]:
-    """The baseline is what a compiler emits unasked, with the fewest registers: it exists nearly
-    everywhere, and its neighbours in size have the same."""
+    """First what a compiler emits unasked, with the fewest registers: it runs on every CPU."""
     return (
         row["vendor"] == Vendor.REFERENCE,
         row["strategy"] != DEFAULT_STRATEGY.name,

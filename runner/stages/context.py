@@ -40,8 +40,11 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Emitted:
-    """What the current units lowered to: rows of `lowerings` joined with their kernels and variants,
-    and the codes by digest."""
+    """What the current units lowered to.
+
+    `lowerings` are rows of that table joined with their kernels and variants; `codes` are the codes
+    by digest.
+    """
 
     lowerings: list[Row]
     codes: Mapping[str, Code]

@@ -45,7 +45,7 @@ class MeasureRequest:
     cpu: int
     processes: int
     max_seconds: float | None = None
-    protocol: MeasureProtocol = MeasureProtocol()
+    protocol: MeasureProtocol = field(default_factory=MeasureProtocol)
     seed: int = field(default_factory=lambda: secrets.randbits(32))
 
 
@@ -192,13 +192,14 @@ class Session:
 
     def _tell_missing(self, passes: Sequence[tuple[int, int]]) -> None:
         missing = {i for i, p in passes if (self._works[i], p) not in self._done}
+        reason = f"not finished within {self._request.max_seconds} s: measure.max_seconds"
         if missing and time.monotonic() > self._deadline:
             self._context.fail(
                 Failure(
                     stage=Stage.MEASURE,
                     work=self._works[i],
                     subject=self._cells[i].name,
-                    reason=f"not finished within {self._request.max_seconds:g} s (measure.max_seconds)",
+                    reason=reason,
                 )
                 for i in sorted(missing)
             )

@@ -26,13 +26,13 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is the attribute's own
+def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import version
 
         return version("memstrat")
     if name in _PLACES:
-        from importlib import import_module  # noqa: PLC0415
+        from importlib import import_module
 
         return getattr(import_module(_PLACES[name]), name)
     message = f"module 'memstrat' has no attribute {name!r}"

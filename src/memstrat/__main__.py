@@ -7,7 +7,7 @@ from memstrat.errors import ExitCode, MemstratError
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one message and an exit code."""
-    from memstrat.cli.main import app  # noqa: PLC0415 - errors in imports are then also caught
+    from memstrat.cli.main import app
 
     try:
         app(prog_name="memstrat")

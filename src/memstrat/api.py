@@ -1,8 +1,9 @@
 """What the command line and notebooks call: a study in, results out."""
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,6 @@ def run(
     `toolchains` gives commands for names that the study uses. What an earlier run into the same
     folder finished is not done again. Raises MemstratError.
     """
-    import shlex
-
     options = Options(
         results=None if results is None else Path(results),
         toolchains=tuple(

@@ -38,7 +38,7 @@ class Spelling(StrEnum):
 
 
 class Isa(StrEnum):
-    """The registers that a kernel may use; `gpr` is what an operating-system kernel allows itself."""
+    """The registers that a kernel may use; `gpr` is what an OS kernel allows itself."""
 
     GPR = "gpr"
     SSE2 = "sse2"
@@ -257,7 +257,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """toolchain × optimisation level × target × strategy; one translation unit holds its kernels."""
+    """toolchain × optimisation level × target × strategy; one unit holds its kernels."""
 
     toolchain: Toolchain
     optimisation: Optimisation
@@ -346,7 +346,8 @@ class Lowering:
 
     `executed` (instructions) and `stores` (store instructions by width in bytes, as executed; a
     `rep` counts as one instruction and no store) are None where the path through the code could not
-    be decided. `widest_store` is that of the bulk of the work: 0 for a call, the element of a `rep`.
+    be decided. `widest_store` is that of the bulk of the work: 0 for a call, the element of a
+    `rep`.
     `selected` is what GCC's expand dump says it chose, in order, where it said so.
     """
 

@@ -20,7 +20,7 @@ def test_help_names_every_command_and_imports_nothing_heavy() -> None:
         "from memstrat.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'pandas', 'numpy', 'pyarrow', 'pydantic', 'altair', 'iced_x86', 'rich', 'jinja2'}\n"
+        "heavy = {'pandas', 'numpy', 'pyarrow', 'pydantic', 'altair', 'iced_x86', 'rich'}\n"
         "print('heavy:', sorted(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run(

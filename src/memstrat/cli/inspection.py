@@ -82,7 +82,7 @@ def _study(question: Question) -> Study:
         {"isa": isa, **_present(march=question.march, mtune=question.mtune)}
         for isa in question.isas
     ]
-    limits = {op: question.max_stores for op in ("memset", "memcpy", "memmove")}
+    limits = dict.fromkeys(("memset", "memcpy", "memmove"), question.max_stores)
     strategy = _present(
         memset=question.memset_strategy,
         memcpy=question.memcpy_strategy,

@@ -1,4 +1,4 @@
-"""The command line: what commands there are. Each stands in its own file and imports what it needs."""
+"""The command line: what commands there are. Each stands in its own file."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import typer
 from memstrat.cli import inspect, report, run, schema
 
 app = typer.Typer(
-    help="Which code should a compiler emit for a fixed-size memset, memcpy or memmove on this CPU?",
+    help="Which code should a compiler emit for a memset or memcpy of fixed size on this CPU?",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -18,7 +18,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback signature
     if wanted:
-        from memstrat import __version__  # noqa: PLC0415 - reads the installed metadata
+        from memstrat import __version__
 
         typer.echo(f"memstrat {__version__}")
         raise typer.Exit

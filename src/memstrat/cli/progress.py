@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -27,7 +28,7 @@ _VERBS = {
 
 
 class ProgressListener:
-    """Draws the stages of a run on standard error; a line per finished stage where that is no terminal."""
+    """Draws the stages of a run on standard error; a line a stage where that is no terminal."""
 
     def __init__(self) -> None:
         self._console = Console(file=sys.stderr)
@@ -42,7 +43,7 @@ class ProgressListener:
         )
         self._tasks: dict[Stage, TaskID] = {}
 
-    def __enter__(self) -> "ProgressListener":
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

@@ -7,6 +7,6 @@ import typer
 
 def schema() -> None:
     """Print the JSON schema of study files, for editors that complete and check them."""
-    from memstrat.generators.study import study_schema  # noqa: PLC0415 - keeps --help fast
+    from memstrat.generators.study import study_schema
 
     typer.echo(json.dumps(study_schema(), indent=2))
