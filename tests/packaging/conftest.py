@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_SOURCE = shutil.ignore_patterns(
-    ".git", ".venv", ".*_cache", "__pycache__", "build", "dist", "results", "*.egg-info"
-)
+NOT_SOURCE = {".git", ".venv", "build", "dist", "results"}
+"""What stands beside the sources at the root; a room may use the same names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Distribu
     """Build as a packager would, from a copy, with the tools that are installed and no network."""
     folder = tmp_path_factory.mktemp("distributions")
     checkout = folder / "checkout"
-    shutil.copytree(ROOT, checkout, symlinks=True, ignore=NOT_SOURCE)
+    shutil.copytree(ROOT, checkout, symlinks=True, ignore=_not_source)
     _build(checkout, folder / "from-sdist")
     _build(checkout, folder / "from-checkout", "--wheel")
     yield Distributions(
@@ -84,6 +83,11 @@ def read_wheel(path: Path) -> dict[str, bytes]:
     """A wheel's files: name -> bytes."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _not_source(folder: str, names: list[str]) -> set[str]:
+    beside = NOT_SOURCE & set(names) if Path(folder) == ROOT else set()
+    return beside | {name for name in names if name == "__pycache__" or name.endswith("_cache")}
 
 
 def _build(checkout: Path, out: Path, *options: str) -> None:
