@@ -107,9 +107,17 @@ def json_block(plots: dict[str, Spec]) -> str:
 
 def _by_column(spec: Spec) -> dict[str, dict[str, list[Any]]]:
     return {
-        name: {column: [row[column] for row in rows] for column in (rows[0] if rows else ())}
+        name: {
+            column: [_json_value(row[column]) for row in rows]
+            for column in (rows[0] if rows else ())
+        }
         for name, rows in spec["datasets"].items()
     }
+
+
+def _json_value(value: object) -> object:
+    """NaN, which JSON does not know, as null."""
+    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124
 
 
 def vega_bundle() -> str:

@@ -57,6 +57,7 @@ class Segment:
     left: float
     width: float
     css: str
+    striped: bool
     text: str
     title: str
 
@@ -100,6 +101,11 @@ class PageSection:
     doubts: tuple[tuple[str, int], ...]
     compared: int
     plots: dict[str, Spec] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is anything but emitted forms to show."""
+        return bool(self.plots)
 
 
 def page_title(page: Page, *, several_alignments: bool) -> str:
@@ -248,6 +254,7 @@ def _segment(stretch: Emitted, following: dict[int, float], edges: tuple[float, 
         left=round(left, 2),
         width=round(width, 2),
         css=BY_LABEL[stretch.contender].css,
+        striped=bool(BY_LABEL[stretch.contender].dash),
         text=stretch.contender if width > 1.5 * len(stretch.contender) else "",
         title=f"{stretch} ({stretch.contender})",
     )

@@ -25,6 +25,10 @@ ROW_COLUMNS = [
 ]
 
 
+LEAST_CYCLES = 1.0
+"""Below one cycle over an empty call, a relative error would say nothing: none is told."""
+
+
 def predicted_rows(results: Results) -> pd.DataFrame:
     """One row per code and cell with both figures; `error_percent` is predicted / measured - 1."""
     predictions = results.table("predictions").drop_duplicates("code", keep="last")
@@ -38,7 +42,7 @@ def predicted_rows(results: Results) -> pd.DataFrame:
     )
     for name in ("cycles", "low", "high", "predicted"):
         both[name] = both[name].astype("float64").round(2)
-    measured = both["cycles"].where(both["cycles"] > 0)
+    measured = both["cycles"].where(both["cycles"] >= LEAST_CYCLES)
     both["error_percent"] = ((both["predicted"] / measured - 1) * 100).round(1)
     return both[ROW_COLUMNS]
 

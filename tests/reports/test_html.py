@@ -136,6 +136,11 @@ def test_hostile_text_does_not_end_the_data_block() -> None:
     assert json.loads(block)["x"]["datasets"]["rows"]["label"] == ["</script><!-- <script>"]
 
 
+def test_a_missing_figure_is_null_in_the_data_block() -> None:
+    spec = {"datasets": {"rows": [{"error": float("nan")}]}}
+    assert json.loads(json_block({"x": spec}))["x"]["datasets"]["rows"]["error"] == [None]
+
+
 def test_hostile_text_between_backticks_is_escaped_too() -> None:
     assert code_marks("a `<b>` <i>") == "a <code>&lt;b&gt;</code> &lt;i&gt;"
 
