@@ -1,1 +1,1 @@
-"""Code written by hand: reference forms and the native harness; data to Python, in C and asm."""
+"""Code written by hand: reference forms and the native harness, as data to Python."""

@@ -76,7 +76,7 @@ def curves_of(results: Results, page: tuple[str, str, int]) -> Curves:
         alignment=alignment,
         sizes=sizes,
         labels=tuple(labels),
-        log_cycles=_filled(shape, places, rows["gross_cycles"]),
+        log_cycles=_filled(shape, places, rows["cycles"]),
         log_paired=_filled(shape, places, rows["paired_ratio"]),
         control=np.asarray(controls(samples).reindex(sizes), dtype=np.float64),
     )
@@ -87,7 +87,7 @@ def controls(samples: pd.DataFrame) -> "pd.Series[float]":
     keys = [*CELL, "code", "process"]
     twin = samples["twin"].astype(bool)
     both = samples[twin].merge(samples[~twin], on=keys, suffixes=("_twin", "_baseline"))
-    ratio = both["gross_cycles_twin"] / both["gross_cycles_baseline"]
+    ratio = both["cycles_twin"] / both["cycles_baseline"]
     return (ratio.groupby(both["size"]).median() - 1).abs()
 
 

@@ -174,7 +174,7 @@ COST_COLUMNS = [
 def default_costs(results: Results) -> pd.DataFrame:
     """What each default costs against the best contender of its ISA, per measured size.
 
-    `ratio` is gross cycles of the emitted code over those of `best`, the median over processes.
+    `ratio` is cycles of the emitted code over those of `best`, the median over processes.
     With general registers only, the libc call is not among the best: libc uses vector registers.
     """
     frames = [_page_costs(results, page) for page in results.pages]
@@ -185,28 +185,26 @@ def default_costs(results: Results) -> pd.DataFrame:
 
 
 def _page_costs(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
-    gross = _gross(results, page)
+    samples = _samples(results, page)
     cycles = results.estimates
     cycles = cycles[(cycles["op"] == page[0]) & (cycles["fill"] == page[1])]
     cycles = cycles[["size", "code", "cycles"]]
     emitted = pd.concat([default_variants(results, page, isa) for isa in ISA_NAMES])
     paired = (
         emitted[["size", "label", "vendor", "version", "isa", "contender", "code"]]
-        .merge(_best(results, page, gross), on=["isa", "size"])
-        .merge(gross, on=["size", "code"])
-        .merge(
-            gross.add_prefix("best_").rename(columns={"best_size": "size"}),
-            on=["size", "best_code"],
-        )
+        .merge(_best(results, page, samples), on=["isa", "size"])
+        .merge(samples, on=["size", "code"])
+        .merge(_as_best(samples), on=["size", "best_code"])
     )
     paired = paired[paired["process"] == paired["best_process"]].copy()
     if paired.empty:
         return pd.DataFrame(columns=COST_COLUMNS)
-    paired["log_ratio"] = np.log(paired["gross_cycles"] / paired["best_gross_cycles"])
+    paired["log_ratio"] = np.log(paired["cycles"] / paired["best_cycles"])
     middle = paired.groupby(["label", "size"])["log_ratio"].median().reset_index()
     middle["ratio"] = np.exp(middle["log_ratio"])
     return (
-        paired.drop_duplicates(["label", "size"])
+        paired.drop(columns=["cycles", "best_cycles"])
+        .drop_duplicates(["label", "size"])
         .merge(middle[["label", "size", "ratio"]], on=["label", "size"])
         .merge(cycles, on=["size", "code"], how="left")
         .merge(_as_best(cycles), on=["size", "best_code"], how="left")
@@ -218,19 +216,19 @@ def _as_best(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.add_prefix("best_").rename(columns={"best_size": "size"})
 
 
-def _gross(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
+def _samples(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
     samples = results.samples
     wanted = (
         (samples["op"] == page[0]) & (samples["fill"] == page[1]) & ~samples["twin"].astype(bool)
     )
-    return samples[wanted][["size", "code", "process", "gross_cycles"]]
+    return samples[wanted][["size", "code", "process", "cycles"]]
 
 
-def _best(results: Results, page: tuple[str, str, int], gross: pd.DataFrame) -> pd.DataFrame:
+def _best(results: Results, page: tuple[str, str, int], samples: pd.DataFrame) -> pd.DataFrame:
     """The fastest contender per ISA and size: isa, size, best, best_code."""
-    typical = gross.groupby(["size", "code"])["gross_cycles"].median().reset_index()
+    typical = samples.groupby(["size", "code"])["cycles"].median().reset_index()
     chosen = on_page(results.representatives, page)[["size", "contender", "code"]]
-    ranked = chosen.merge(typical, on=["size", "code"]).sort_values("gross_cycles", kind="stable")
+    ranked = chosen.merge(typical, on=["size", "code"]).sort_values("cycles", kind="stable")
     named = ranked[["size", "contender", "code"]].set_axis(["size", "best", "best_code"], axis=1)
     frames = []
     for isa in ISA_NAMES:

@@ -107,12 +107,10 @@ class Results:
         columns = [*PAGE, "size", "contender"]
         if samples.empty:
             return pd.DataFrame(columns=[*columns, "code", "code_bytes", "label"])
-        gross = (
-            samples[~samples["twin"].astype(bool)].groupby([*CELL, "code"])["gross_cycles"].median()
-        )
-        candidates = self.emitted.merge(gross.reset_index(), on=[*CELL, "code"])
+        typical = samples[~samples["twin"].astype(bool)].groupby([*CELL, "code"])["cycles"].median()
+        candidates = self.emitted.merge(typical.reset_index(), on=[*CELL, "code"])
         candidates["by_compiler"] = candidates["vendor"] != Vendor.REFERENCE.value
-        ranked = candidates.sort_values([*columns, "by_compiler", "gross_cycles", "code", "label"])
+        ranked = candidates.sort_values([*columns, "by_compiler", "cycles", "code", "label"])
         chosen = ranked.drop_duplicates(columns)
         return chosen[[*columns, "code", "code_bytes", "label"]].reset_index(drop=True)
 

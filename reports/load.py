@@ -39,7 +39,7 @@ def load_results(directory: Path) -> Results:
 
 
 def _only_used(name: str, frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """The rows of a table of names and codes that current lowerings refer to; other tables whole."""
+    """The rows of a table of names that current lowerings refer to; other tables whole."""
     frame, lowerings = frames[name], frames["lowerings"]
     key = {"kernels": "kernel", "variants": "variant", "codes": "code"}.get(name)
     if key is None:

@@ -18,10 +18,8 @@ from memstrat.reports.palette import BY_LABEL, allowed
 
 HEIGHT = 380
 PREDICTED_HEIGHT = 340
-CYCLES = "core cycles per call, less an empty one"
+CYCLES = "core cycles per call"
 LABEL_GAP = 14.0
-LEAST_CYCLES = 1.0
-"""Where the logarithmic axis ends; what is below, or negative by noise, is drawn here."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 Colours = Literal["css", "light", "dark"]
@@ -63,11 +61,10 @@ def _with_estimates(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     estimates = results.estimates[[*CELL, "code", "cycles", "low", "high"]]
     joined = rows.merge(estimates, on=[*CELL, "code"])[columns].sort_values(["label", "size"])
     numbers = joined[["cycles", "low", "high"]].astype("float64")
-    return joined.drop(columns=["low", "high"]).assign(
+    return joined.assign(
         cycles=numbers["cycles"].round(2),
-        drawn=numbers["cycles"].clip(lower=LEAST_CYCLES).round(2),
-        drawn_low=numbers["low"].clip(lower=LEAST_CYCLES).round(2),
-        drawn_high=numbers["high"].clip(lower=LEAST_CYCLES).round(2),
+        low=numbers["low"].round(2),
+        high=numbers["high"].round(2),
         interval=[
             f"{low:.1f} to {high:.1f}"
             for low, high in zip(numbers["low"], numbers["high"], strict=True)
@@ -84,7 +81,7 @@ def curves_plot(
         return None
     cycles = _cycles_domain(rows, defaults)
     x = _size_axis((int(rows["size"].min()), int(rows["size"].max())))
-    y = _cycles_axis("drawn", cycles)
+    y = _cycles_axis("cycles", cycles)
     labels = in_order(rows["contender"])
     hue = alt.Color(
         "contender:N",
@@ -94,19 +91,21 @@ def curves_plot(
     edge, inside = _line_ends(rows, cycles)
     layers = [
         *_default_marks(defaults, x, y, colours),
+        _empty_call(y, colours),
         _bands(x, hue),
         _lines(x, y, hue, labels),
         *_line_names(y, _cycles_axis("place", cycles), hue, themed("--bg", colours)),
         _hover_points(x, y, hue),
     ]
-    data = {"rows": rows, "defaults": defaults, "edge": edge, "inside": inside}
+    empty = pd.DataFrame({"cycles": [round(float(results.estimates["empty_cycles"].median()), 2)]})
+    data = {"rows": rows, "defaults": defaults, "edge": edge, "inside": inside, "empty": empty}
     chart = alt.layer(*layers).properties(height=HEIGHT, width="container")
     return _finished(chart, data, colours)
 
 
 def _cycles_domain(rows: pd.DataFrame, defaults: pd.DataFrame) -> tuple[float, float]:
     drawn = pd.concat([rows, defaults])
-    return float(drawn["drawn_low"].min()) * 0.9, float(drawn["drawn_high"].max()) * 1.1
+    return float(drawn["low"].min()) * 0.9, float(drawn["high"].max()) * 1.1
 
 
 def _cycles_axis(column: str, domain: tuple[float, float]) -> alt.Y:
@@ -135,7 +134,7 @@ def _size_axis(sizes: tuple[int, int]) -> alt.X:
 
 
 def _bands(x: alt.X, hue: alt.Color) -> Any:
-    low, high = alt.Y("drawn_low:Q", title=CYCLES), alt.Y2("drawn_high:Q")
+    low, high = alt.Y("low:Q", title=CYCLES), alt.Y2("high:Q")
     return _chart("rows").mark_area(opacity=0.22).encode(x=x, y=low, y2=high, color=hue)
 
 
@@ -145,6 +144,14 @@ def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> Any:
         "contender:N", legend=None, scale=alt.Scale(domain=list(labels), range=dashes)
     )
     return _chart("rows").mark_line(strokeWidth=1.7).encode(x=x, y=y, color=hue, strokeDash=dash)
+
+
+def _empty_call(y: alt.Y, colours: Colours) -> Any:
+    """How long a call takes that does nothing: what is near it hides behind the call."""
+    style = {"color": themed("--muted", colours), "opacity": 0.8}
+    rule = _chart("empty").mark_rule(strokeDash=[2, 3], **style).encode(y=y)
+    text = _chart("empty").mark_text(align="left", dy=9, fontSize=10, **style)
+    return rule + text.encode(x=alt.value(4), y=y, text=alt.value("an empty call"))
 
 
 def _chart(data: str) -> alt.Chart:
@@ -214,18 +221,15 @@ def predicted_plot(rows: pd.DataFrame, colours: Colours = "css") -> Spec | None:
     if rows.empty:
         return None
     columns = ["size", "contender", "label", "code_bytes", "cycles", "predicted", "error_percent"]
-    drawn = rows[columns].assign(
-        drawn=rows["cycles"].clip(lower=LEAST_CYCLES),
-        drawn_predicted=rows["predicted"].clip(lower=LEAST_CYCLES),
-    )
-    heights = drawn[["drawn", "drawn_predicted"]]
+    drawn = rows[columns]
+    heights = drawn[["cycles", "predicted"]]
     domain = float(heights.min().min()) * 0.9, float(heights.max().max()) * 1.1
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
     axis = alt.Axis(values=_ticks(domain), format="~g", labelOverlap="greedy")
     labels = in_order(drawn["contender"])
     hues = alt.Scale(domain=labels, range=[colour(label, colours) for label in labels])
-    x = alt.X("drawn:Q", title="measured, core cycles per call", scale=scale, axis=axis)
-    y = alt.Y("drawn_predicted:Q", title="predicted", scale=scale, axis=axis)
+    x = alt.X("cycles:Q", title="measured, core cycles per call", scale=scale, axis=axis)
+    y = alt.Y("predicted:Q", title="predicted", scale=scale, axis=axis)
     diagonal = _chart("diagonal").mark_line(strokeWidth=1, color=themed("--muted", colours))
     points = _chart("rows").mark_point(size=14, filled=True, opacity=0.6, aria=False)
     tooltip = [
@@ -237,7 +241,7 @@ def predicted_plot(rows: pd.DataFrame, colours: Colours = "css") -> Spec | None:
     layers = alt.layer(
         diagonal.encode(x=x, y=y), points.encode(x=x, y=y, color=hue, tooltip=tooltip)
     ).properties(height=PREDICTED_HEIGHT, width="container")
-    equal = pd.DataFrame({"drawn": domain, "drawn_predicted": domain})
+    equal = pd.DataFrame({"cycles": domain, "predicted": domain})
     spec = _finished(layers, {"rows": drawn, "diagonal": equal}, colours)
     return {**spec, "padding": {**spec["padding"], "right": 12}}
 
@@ -246,11 +250,11 @@ def _line_ends(
     rows: pd.DataFrame, domain: tuple[float, float]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines' right ends: at the axis's end, each with a free `place`; and before it."""
-    ends = rows.loc[rows.groupby("contender")["size"].idxmax(), ["contender", "size", "drawn"]]
+    ends = rows.loc[rows.groupby("contender")["size"].idxmax(), ["contender", "size", "cycles"]]
     at_edge = ends["size"] == rows["size"].max()
     edge, inside = ends[at_edge], ends[~at_edge]
     top, span = np.log(domain[1]), np.log(domain[1] / domain[0])
-    pixels = (top - np.log(edge["drawn"].to_numpy(dtype=np.float64))) / span * HEIGHT
+    pixels = (top - np.log(edge["cycles"].to_numpy(dtype=np.float64))) / span * HEIGHT
     places = spread(pixels, LABEL_GAP, 4, HEIGHT - 4)
     return edge.assign(place=np.exp(top - places / HEIGHT * span).round(3)), inside
 

@@ -25,8 +25,8 @@ ROW_COLUMNS = [
 ]
 
 
-LEAST_CYCLES = 1.0
-"""Below one cycle over an empty call, a relative error would say nothing: none is told."""
+LEAST_CALLS = 2.0
+"""Below twice an empty call the call hides the code, which alone is predicted: no error is told."""
 
 
 def predicted_rows(results: Results) -> pd.DataFrame:
@@ -35,14 +35,15 @@ def predicted_rows(results: Results) -> pd.DataFrame:
     applicable = predictions[predictions["cycles"].notna()]
     codes = results.emitted.drop_duplicates([*CELL, "code"])
     codes = codes[codes["contender"].map(_has_model).astype(bool)]
+    figures = [*CELL, "code", "cycles", "low", "high", "empty_cycles"]
     both = (
         codes[[*CELL, "contender", "label", "code", "code_bytes"]]
-        .merge(results.estimates[[*CELL, "code", "cycles", "low", "high"]], on=[*CELL, "code"])
+        .merge(results.estimates[figures], on=[*CELL, "code"])
         .merge(applicable[["code", "cycles"]].rename(columns={"cycles": "predicted"}), on="code")
     )
     for name in ("cycles", "low", "high", "predicted"):
         both[name] = both[name].astype("float64").round(2)
-    measured = both["cycles"].where(both["cycles"] >= LEAST_CYCLES)
+    measured = both["cycles"].where(both["cycles"] >= LEAST_CALLS * both["empty_cycles"])
     both["error_percent"] = ((both["predicted"] / measured - 1) * 100).round(1)
     return both[ROW_COLUMNS]
 

@@ -21,18 +21,18 @@ _CELL = ["op", "fill", "size"]
 def settled(samples: pd.DataFrame) -> pd.DataFrame:
     """The samples of the processes in the fast state, or of the five fastest of each cell.
 
-    A process's state is the median over the cell's codes of their lag: the log ratio of gross
-    cycles to the code's least over all processes. It looks at no code more than at another.
+    A process's state is the median over the cell's codes of their lag: the log ratio of
+    its cycles to the code's least over all processes. It looks at no code more than at another.
     """
     if samples.empty:
         return samples
-    gross = samples[[*_CELL, "code", "process"]].assign(
-        log_cycles=np.log(samples["gross_cycles"].clip(lower=1e-9))
+    lags = samples[[*_CELL, "code", "process"]].assign(
+        log_cycles=np.log(samples["cycles"].clip(lower=1e-9))
     )
-    gross = gross[~samples["twin"].astype(bool)]
-    least = gross.groupby([*_CELL, "code"], sort=False)["log_cycles"].transform("min")
-    gross["lag"] = gross["log_cycles"] - least
-    state = gross.groupby([*_CELL, "process"], sort=False)["lag"].median().reset_index()
+    lags = lags[~samples["twin"].astype(bool)]
+    least = lags.groupby([*_CELL, "code"], sort=False)["log_cycles"].transform("min")
+    lags["lag"] = lags["log_cycles"] - least
+    state = lags.groupby([*_CELL, "process"], sort=False)["lag"].median().reset_index()
     rank = state.groupby(_CELL, sort=False)["lag"].rank(method="first")
     kept = state[(state["lag"] <= np.log1p(SLOW)) | (rank <= FEWEST)]
     return samples.merge(kept[[*_CELL, "process"]], on=[*_CELL, "process"])

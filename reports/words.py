@@ -33,12 +33,7 @@ def operation_text(op: str, fill: str) -> str:
 
 
 def cycles_text(cycles: float) -> str:
-    """Tenths where cycles are few, whole ones where they are many; under 1 is below what is told.
-
-    An empty call is subtracted, and a few stores overlap with it.
-    """
-    if cycles < 0.95:
-        return "under 1"
+    """Tenths where cycles are few, whole ones where they are many."""
     return f"{cycles:.1f}" if cycles < 99.95 else f"{cycles:.0f}"
 
 

@@ -149,14 +149,15 @@ def _estimate_cell(rows: Sequence[Row]) -> list[Row]:
 def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], control: float) -> Row:
     some = next(iter(rows.values()))
     interval = median_interval(row["cycles"] for row in rows.values())
-    gross = statistics.median(row["gross_cycles"] for row in rows.values())
-    other = gross * statistics.median(
+    other = interval.middle * statistics.median(
         row["paired_ratio"] / _ratio(row, baselines[process]) for process, row in rows.items()
     )
     found = {
         Doubt.FEW_PROCESSES: len(rows) < FEWEST_PROCESSES,
         Doubt.CONTROL_OFF: abs(control - 1) > CONTROL_TOLERANCE,
-        Doubt.ESTIMATORS_DISAGREE: _matters(other - gross, gross, ESTIMATORS_TOLERANCE),
+        Doubt.ESTIMATORS_DISAGREE: _matters(
+            other - interval.middle, interval.middle, ESTIMATORS_TOLERANCE
+        ),
         Doubt.WIDE_INTERVAL: _matters(
             (interval.high - interval.low) / 2, interval.middle, WIDE_TOLERANCE
         ),
@@ -168,6 +169,7 @@ def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], contro
         "cycles": interval.middle,
         "low": interval.low,
         "high": interval.high,
+        "empty_cycles": statistics.median(row["empty_cycles"] for row in rows.values()),
         "confidence": interval.confidence,
         "processes": len(rows),
         "control": control,
@@ -176,8 +178,7 @@ def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], contro
 
 
 def _ratio(row: Row, baseline: Row) -> float:
-    """Of gross cycles: with the empty call taken off both, small ones would be noise / noise."""
-    return cast("float", row["gross_cycles"] / baseline["gross_cycles"])
+    return cast("float", row["cycles"] / baseline["cycles"])
 
 
 def _matters(difference: float, whole: float, tolerance: float) -> bool:

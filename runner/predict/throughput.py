@@ -5,8 +5,8 @@ out: cycles per call = (T2 - T1) / (n2 - n1). The counts are small, because the 
 grows with instructions x iterations: from some 512 instructions on, slopes of kernels differ from
 those between 500 and 1000 iterations by less than 2 % (llvm-mca 22; models Zen 4, SKX, SPR).
 
-The figure is that of a call whose return costs nothing, as a measured figure is, from which an
-empty call was taken.
+The figure is that of the code alone: the call and the return that a measured figure includes cost
+nothing here.
 """
 
 import re

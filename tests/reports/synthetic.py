@@ -263,7 +263,7 @@ def _samples(world: World, lowered: pd.DataFrame) -> pd.DataFrame:
                 factor = rng.normal(1, world.noise / (6 if twin else 1)) * (
                     world.control if twin else 1
                 )
-                gross = (cycles + EMPTY_CALL) * state * factor
+                called = (cycles + EMPTY_CALL) * state * factor
                 rows.append(
                     {
                         "work": digest_of([op, size, process]),
@@ -275,16 +275,16 @@ def _samples(world: World, lowered: pd.DataFrame) -> pd.DataFrame:
                         "code": code,
                         "twin": twin,
                         "process": process,
-                        "cycles": gross - EMPTY_CALL,
-                        "gross_cycles": gross,
-                        "paired_ratio": gross / baseline * rng.normal(1, world.noise),
+                        "cycles": called,
+                        "empty_cycles": EMPTY_CALL * state,
+                        "paired_ratio": called / baseline * rng.normal(1, world.noise),
                         "ticks_per_cycle": 0.72,
                         "batches": 600,
                         "calls": 256,
                     }
                 )
                 if not twin and code == contents[0][0]:
-                    baseline = gross
+                    baseline = called
                     rows[-1]["paired_ratio"] = 1.0
     return pd.DataFrame(rows)
 
@@ -295,6 +295,7 @@ def _estimates(world: World, samples: pd.DataFrame) -> pd.DataFrame:
     frame = grouped.agg(["median", "min", "max"]).reset_index()
     frame.columns = pd.Index([*keys, "cycles", "low", "high"])
     frame["fill"] = frame["fill"].astype(object).where(frame["fill"].notna(), None)
+    frame["empty_cycles"] = EMPTY_CALL
     frame["confidence"] = 0.984
     frame["processes"] = world.processes
     frame["control"] = world.control

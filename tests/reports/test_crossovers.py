@@ -162,7 +162,7 @@ def test_two_fresh_runs_of_a_study_give_boundaries_one_step_apart_at_most(
 
 def test_scaling_the_clock_changes_nothing(results: Results) -> None:
     tables = make_tables()
-    tables["samples"] = tables["samples"].assign(gross_cycles=tables["samples"]["gross_cycles"] * 3)
+    tables["samples"] = tables["samples"].assign(cycles=tables["samples"]["cycles"] * 3)
     pd.testing.assert_frame_equal(crossovers(results), crossovers(Results(tables=tables)))
 
 

@@ -69,7 +69,7 @@ def test_where_there_is_none_the_fastest_compiler_code_does() -> None:
     kept = tables["lowerings"][tables["lowerings"]["variant"] != rival["variant"].iloc[0]]
     tables["lowerings"] = pd.concat([kept, rival])
     own = tables["samples"][tables["samples"]["code"] == loop["code"]]
-    faster = own.assign(code="rival", gross_cycles=own["gross_cycles"] * 0.9)
+    faster = own.assign(code="rival", cycles=own["cycles"] * 0.9)
     tables["samples"] = pd.concat([tables["samples"], faster])
     chosen = Results(tables=tables).representatives
     assert chosen.loc[chosen["contender"] == "unrolled GPR loop", "code"].tolist() == ["rival"]
@@ -96,9 +96,9 @@ def test_a_copy_read_back_with_a_missing_fill_is_the_same_page() -> None:
 
 def test_only_the_machine_with_the_most_samples_is_read() -> None:
     tables = make_tables(World(sizes=[64]))
-    foreign = tables["samples"].head(3).assign(machine="m2", gross_cycles=1e9)
+    foreign = tables["samples"].head(3).assign(machine="m2", cycles=1e9)
     tables["samples"] = pd.concat([tables["samples"], foreign])
-    assert Results(tables=tables).samples["gross_cycles"].max() < 1e6
+    assert Results(tables=tables).samples["cycles"].max() < 1e6
 
 
 def test_a_row_that_was_stored_twice_counts_once() -> None:

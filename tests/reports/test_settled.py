@@ -16,7 +16,7 @@ def slowed(samples: pd.DataFrame, processes: list[int]) -> pd.DataFrame:
         {code: k % 3 == 0 for k, code in enumerate(samples["code"].unique())}
     )
     factor = np.where(slow, np.where(hard, 1.25, 1.05), 1.0)
-    return samples.assign(gross_cycles=samples["gross_cycles"] * factor)
+    return samples.assign(cycles=samples["cycles"] * factor)
 
 
 def test_processes_in_a_slow_state_are_left_out() -> None:
@@ -35,7 +35,7 @@ def test_five_processes_are_kept_even_when_most_were_slow() -> None:
 def test_a_process_is_not_left_out_for_one_slow_code() -> None:
     samples = make_tables(SMALL)["samples"].fillna({"fill": ""})
     one = (samples["process"] == 3) & (samples["code"] == samples["code"].iloc[4])
-    samples.loc[one, "gross_cycles"] *= 1.5
+    samples.loc[one, "cycles"] *= 1.5
     assert set(settled(samples)["process"]) == set(range(9))
 
 

@@ -69,7 +69,7 @@ def test_equal_forms_make_no_boundary_and_are_named() -> None:
     tables = make_tables(World(ops=(MEMSET,), isas=("gpr", "sse2"), noise=0.001))
     samples = tables["samples"]
     tables["samples"] = samples.assign(
-        gross_cycles=samples["size"] / 16 + samples["process"] / 1000 + 4,
+        cycles=samples["size"] / 16 + samples["process"] / 1000 + 4,
         paired_ratio=1.0,
     )
     found = winners(Results(tables=tables))

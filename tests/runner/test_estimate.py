@@ -70,7 +70,7 @@ def test_more_confidence_never_makes_an_interval_narrower(
 
 
 def sample(code: str, process: int, cycles: float, **changes: Any) -> dict[str, Any]:
-    """A row of samples; the baseline `a` takes 10 gross cycles."""
+    """A row of samples; the baseline `a` takes 10 cycles."""
     return {
         "work": f"work {process}",
         "machine": "m",
@@ -81,8 +81,8 @@ def sample(code: str, process: int, cycles: float, **changes: Any) -> dict[str, 
         "code": code,
         "twin": False,
         "process": process,
-        "cycles": cycles - 4,
-        "gross_cycles": cycles,
+        "cycles": cycles,
+        "empty_cycles": 4.0,
         "paired_ratio": cycles / 10,
         "ticks_per_cycle": 0.7,
         "batches": 500,
@@ -108,8 +108,8 @@ def cell(
 def test_a_quiet_cell_gives_one_row_per_code_without_doubt() -> None:
     rows = estimate_rows(cell())
     assert [(row["code"], row["cycles"], row["warnings"]) for row in rows] == [
-        ("a", 6.0, []),
-        ("b", 16.0, []),
+        ("a", 10.0, []),
+        ("b", 20.0, []),
     ]
     assert {row["processes"] for row in rows} == {7}
     assert {row["control"] for row in rows} == {1.0}
@@ -133,7 +133,7 @@ def test_each_doubt_is_raised_by_its_own_cause() -> None:
     assert doubts(cell(twin=10.02)) == set()
     assert doubts(cell(paired_ratio=2.1)) == {Doubt.ESTIMATORS_DISAGREE}
     wide = [
-        {**row, "cycles": row["cycles"] + row["process"]} if row["code"] == "b" else row
+        sample("b", row["process"], row["cycles"] + row["process"]) if row["code"] == "b" else row
         for row in cell()
     ]
     assert doubts(wide) == {Doubt.WIDE_INTERVAL}

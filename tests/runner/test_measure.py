@@ -169,11 +169,11 @@ SAMPLE = CellSample(
 )
 
 
-def test_rows_are_in_cycles_with_the_empty_call_off_and_on() -> None:
+def test_rows_are_in_cycles_with_the_empty_call_beside_them() -> None:
     rows = sample_rows(SAMPLE, work="w", machine="m")
     assert [set(row) for row in rows] == [{column.name for column in SAMPLES.columns}] * 3
-    assert [row["cycles"] for row in rows] == pytest.approx([5.0, 5.0, 10.0])
-    assert [row["gross_cycles"] for row in rows] == pytest.approx([10.0, 10.0, 15.0])
+    assert [row["cycles"] for row in rows] == pytest.approx([10.0, 10.0, 15.0])
+    assert [row["empty_cycles"] for row in rows] == pytest.approx([5.0, 5.0, 5.0])
     assert [row["twin"] for row in rows] == [False, True, False]
 
 
