@@ -13,7 +13,6 @@ import pandas as pd
 
 from memstrat.model import Scenario, Vendor
 from memstrat.reports.palette import ORDER, contender_label
-from memstrat.reports.settled import over_processes, settled
 from memstrat.runner.tables import TABLES
 
 CELL = ["op", "fill", "size"]
@@ -57,15 +56,20 @@ class Results:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """Table `samples` of that machine in that scenario, as far as it was in its fast state."""
+        """Table `samples` of that machine in that scenario, of the processes that count.
+
+        Those are the cell's settled ones, over which the estimates are.
+        """
         keys = [*CELL, "code", "twin", "process"]
-        return settled(self._measured("samples").drop_duplicates(keys, keep="last"))
+        samples = self._measured("samples").drop_duplicates(keys, keep="last")
+        settled = self.estimates[[*CELL, "settled"]].explode("settled").drop_duplicates()
+        settled = settled.rename(columns={"settled": "process"}).dropna(subset=["process"])
+        return samples.merge(settled.astype({"process": "int64"}), on=[*CELL, "process"])
 
     @cached_property
     def estimates(self) -> pd.DataFrame:
-        """Table `estimates` of that machine in that scenario, over the processes of `samples`."""
-        estimates = self._measured("estimates").drop_duplicates([*CELL, "code"], keep="last")
-        return over_processes(estimates, self.samples)
+        """Table `estimates` of that machine in that scenario."""
+        return self._measured("estimates").drop_duplicates([*CELL, "code"], keep="last")
 
     def _measured(self, name: str) -> pd.DataFrame:
         frame = self.table(name)

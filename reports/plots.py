@@ -148,7 +148,7 @@ def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> Any:
 
 def _empty_call(y: alt.Y, colours: Colours) -> Any:
     """How long a call takes that does nothing: what is near it hides behind the call."""
-    style = {"color": themed("--muted", colours), "opacity": 0.8}
+    style: dict[str, Any] = {"color": themed("--muted", colours), "opacity": 0.8}
     rule = _chart("empty").mark_rule(strokeDash=[2, 3], **style).encode(y=y)
     text = _chart("empty").mark_text(align="left", dy=9, fontSize=10, **style)
     return rule + text.encode(x=alt.value(4), y=y, text=alt.value("an empty call"))

@@ -218,6 +218,11 @@ ESTIMATES = Table(
         _real("empty_cycles", "the same for a call that does nothing: median over processes"),
         _real("confidence", "coverage of the interval, such as 0.96"),
         _whole("processes", "how many processes stand behind it"),
+        Column(
+            name="settled",
+            type=pa.list_(pa.int64()),
+            note="these processes, by index: those that met the machine in its fast state",
+        ),
         _real("control", "A/A: the twin's cycles / the baseline's, median over processes"),
         _texts("warnings", "why this figure deserves doubt; empty when it does not"),
     ),

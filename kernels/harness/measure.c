@@ -10,37 +10,12 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
-#include "buffers.h"
+#include "field.h"
 #include "lines.h"
 #include "signals.h"
-#include "statistics.h"
 
 enum { SIGNAL_STACK = 65536, HANG_SECONDS = 1, CHAIN_LOOPS = 128 };
-enum { SOURCE_OFFSET = 2048, FILL_VALUE = 0xa7 };
 static const uint64_t MOST_LOOPS = 1 << 18;
-
-enum role { ROLE_CODE, ROLE_TWIN, ROLE_CHAIN, ROLE_EMPTY };
-
-struct contestant {
-	enum role role;
-	uint32_t code;
-	code_function function;
-	uint64_t loops; /* of the trampoline, or of the chain, per batch */
-};
-
-struct field {
-	const struct pack_cell *cell;
-	uint32_t index;
-	struct contestant *contestants;
-	uint32_t count;
-	uint32_t *order;
-	uint64_t *ticks; /* [contestant][round], max_rounds apart */
-	uint32_t rounds;
-	struct arena destination, source;
-	void *first;
-	uintptr_t second;
-	int64_t switches;
-};
 
 /* What signal handlers need; they have no other way to it. */
 static struct {
@@ -200,155 +175,6 @@ static void run_rounds(struct session *session, struct field *field)
 	}
 }
 
-static void report_dropped(const struct field *field, uint32_t code, const char *reason)
-{
-	struct line line = line_begin("dropped");
-
-	line_whole(&line, "cell", field->index);
-	line_whole(&line, "code", code);
-	line_text(&line, "reason", reason);
-	line_end(&line);
-}
-
-static void end_cell(const struct field *field, double add_ticks, double empty_ticks,
-		     const char *reason)
-{
-	struct line line = line_begin("cell_end");
-
-	line_whole(&line, "cell", field->index);
-	if (reason == NULL) {
-		line_real(&line, "add_ticks", add_ticks);
-		line_real(&line, "empty_ticks", empty_ticks);
-		line_whole(&line, "rounds", field->rounds);
-		line_whole(&line, "switches", field->switches);
-	} else {
-		line_text(&line, "reason", reason);
-	}
-	line_end(&line);
-}
-
-/* Before `fast_mean` sorts the columns: rounds must still stand beside each other. */
-static double paired_ratio(const struct session *session, const struct field *field,
-			   uint32_t contestant, uint32_t baseline, double *ratios)
-{
-	size_t stride = session->protocol.max_rounds;
-	const uint64_t *own = field->ticks + contestant * stride;
-	const uint64_t *other = field->ticks + baseline * stride;
-	double overhead = session->clock.overhead;
-
-	for (uint32_t i = 0; i < field->rounds; i++)
-		ratios[i] = ((double)own[i] - overhead) / ((double)other[i] - overhead);
-	return median_of(ratios, field->rounds);
-}
-
-static void report_samples(const struct session *session, struct field *field, uint32_t baseline)
-{
-	size_t stride = session->protocol.max_rounds;
-	double *ratios = allocate(field->rounds, sizeof *ratios);
-	double *paired = allocate(field->count, sizeof *paired);
-	double add_ticks = NAN, empty_ticks = NAN;
-
-	for (uint32_t i = 0; i < field->count; i++)
-		paired[i] = paired_ratio(session, field, i, baseline, ratios);
-	for (uint32_t i = 0; i < field->count; i++) {
-		const struct contestant *contestant = &field->contestants[i];
-		double ticks = (fast_mean(field->ticks + i * stride, field->rounds) -
-				session->clock.overhead) / (double)contestant->loops;
-
-		if (contestant->role == ROLE_CHAIN) {
-			add_ticks = ticks / CHAIN_ADDS;
-		} else if (contestant->role == ROLE_EMPTY) {
-			empty_ticks = ticks / CALLS_UNROLLED;
-		} else {
-			struct line line = line_begin("sample");
-
-			line_whole(&line, "cell", field->index);
-			line_whole(&line, "code", contestant->code);
-			line_truth(&line, "twin", contestant->role == ROLE_TWIN);
-			line_real(&line, "ticks", ticks / CALLS_UNROLLED);
-			line_real(&line, "paired_ratio", paired[i]);
-			line_whole(&line, "batches", field->rounds);
-			line_whole(&line, "calls", (int64_t)contestant->loops * CALLS_UNROLLED);
-			line_end(&line);
-		}
-	}
-	free(ratios);
-	free(paired);
-	end_cell(field, add_ticks, empty_ticks, NULL);
-}
-
-static void add_contestant(struct field *field, enum role role, uint32_t code,
-			   code_function function)
-{
-	field->contestants[field->count++] =
-		(struct contestant){ .role = role, .code = code, .function = function };
-}
-
-static void collect_contestants(const struct session *session, struct field *field)
-{
-	const struct pack *pack = session->pack;
-	const struct pack_cell *cell = field->cell;
-	enum isa isa = features_isa(&session->features);
-
-	for (uint32_t i = 0; i < cell->member_count; i++) {
-		uint32_t code = pack->members[cell->member_first + i];
-		enum isa needed = pack->codes[code].isa;
-		char reason[64];
-
-		if (needed <= isa) {
-			add_contestant(field, ROLE_CODE, code, session->placement->codes[code]);
-			if (code == cell->baseline)
-				add_contestant(field, ROLE_TWIN, code,
-					       session->placement->twins[code]);
-		} else {
-			snprintf(reason, sizeof reason, "this CPU has no %s", isa_name(needed));
-			report_dropped(field, code, reason);
-		}
-	}
-	add_contestant(field, ROLE_CHAIN, 0, NULL);
-	add_contestant(field, ROLE_EMPTY, 0, session->placement->empty);
-}
-
-/* The baseline's place among the contestants, or `count`. */
-static uint32_t find_baseline(const struct field *field)
-{
-	uint32_t i = 0;
-
-	while (i < field->count && (field->contestants[i].role != ROLE_CODE ||
-				    field->contestants[i].code != field->cell->baseline))
-		i++;
-	return i;
-}
-
-static bool open_field(const struct session *session, struct field *field)
-{
-	const struct pack_cell *cell = field->cell;
-	size_t most = (size_t)cell->member_count + 3;
-	size_t length = cell->size + CACHE_LINE;
-
-	field->contestants = allocate(most, sizeof *field->contestants);
-	field->order = allocate(most, sizeof *field->order);
-	field->ticks = allocate(most * session->protocol.max_rounds, sizeof *field->ticks);
-	memset(field->ticks, 0xff, most * session->protocol.max_rounds * sizeof *field->ticks);
-	field->destination = arena_open(length);
-	field->source = arena_open(length + SOURCE_OFFSET);
-	if (field->destination.data == NULL || field->source.data == NULL)
-		return false;
-	field->first = field->destination.data;
-	field->second = cell->op == OP_MEMSET ? FILL_VALUE :
-						(uintptr_t)(field->source.data + SOURCE_OFFSET);
-	return true;
-}
-
-static void close_field(struct field *field)
-{
-	free(field->contestants);
-	free(field->order);
-	free(field->ticks);
-	arena_close(&field->destination);
-	arena_close(&field->source);
-}
-
 static int64_t involuntary_switches(void)
 {
 	struct rusage usage;
@@ -367,7 +193,7 @@ static void drop_contestant(struct field *field)
 	else
 		snprintf(reason, sizeof reason, "%s while it was measured",
 			 signal_name(guard.signal));
-	report_dropped(field, field->contestants[dropped].code, reason);
+	field_report_dropped(field, field->contestants[dropped].code, reason);
 	field->count--;
 	for (uint32_t i = dropped; i < field->count; i++)
 		field->contestants[i] = field->contestants[i + 1];
@@ -383,7 +209,7 @@ static bool run_guarded(struct session *session, struct field *field)
 			return false;
 		drop_contestant(field);
 	}
-	if (find_baseline(field) == field->count)
+	if (field_baseline(field) == field->count)
 		return false;
 	guard.armed = 1;
 	decide_loops(session, field);
@@ -401,14 +227,14 @@ void measure_cell(struct session *session, uint32_t cell_index)
 
 	line_whole(&line, "cell", cell_index);
 	line_end(&line);
-	if (!open_field(session, &field)) {
-		end_cell(&field, 0, 0, "there is no memory for its buffers");
+	if (!field_open(session, &field)) {
+		field_end(&field, 0, 0, "there is no memory for its buffers");
 	} else {
-		collect_contestants(session, &field);
+		field_collect(session, &field);
 		if (run_guarded(session, &field))
-			report_samples(session, &field, find_baseline(&field));
+			field_report_samples(session, &field, field_baseline(&field));
 		else
-			end_cell(&field, 0, 0, "its baseline cannot be measured");
+			field_end(&field, 0, 0, "its baseline cannot be measured");
 	}
-	close_field(&field);
+	field_close(&field);
 }

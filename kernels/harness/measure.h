@@ -1,4 +1,4 @@
-/* The hot scenario: cycles per call of all codes of a cell, by the protocol of facts/measurement.md.
+/* The hot scenario: cycles per call of all codes of a cell, by the protocol of docs/measurement.md.
  *
  * A round times one batch of every contestant - each code, the byte-identical twin of the baseline
  * (the A/A control), a chain of dependent additions (the clock) and an empty call - in an order drawn

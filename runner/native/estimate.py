@@ -1,7 +1,7 @@
 """Estimates over processes: a median, its distribution-free interval, and reasons for doubt.
 
 An interval built inside one process cannot see the spread between processes and is too narrow
-(facts/measurement.md), so a process gives one value and everything here is over processes.
+(docs/measurement.md), so a process gives one value and everything here is over processes.
 """
 
 import math
@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import cast
 
 from memstrat.model import digest_of
+from memstrat.runner.native.settled import settled_processes
 from memstrat.runner.rows import Row
 
 CONFIDENCE = 0.95
@@ -31,6 +32,7 @@ class Doubt(StrEnum):
     """Why an estimate deserves doubt; `remedy` says what to do about it."""
 
     FEW_PROCESSES = "few processes"
+    SLOW_STATE = "slow state"
     CONTROL_OFF = "A/A control off"
     ESTIMATORS_DISAGREE = "estimators disagree"
     WIDE_INTERVAL = "wide interval"
@@ -40,6 +42,8 @@ class Doubt(StrEnum):
         """What a user can do."""
         return {
             Doubt.FEW_PROCESSES: f"measure in at least {FEWEST_PROCESSES} processes",
+            Doubt.SLOW_STATE: f"fewer than {FEWEST_PROCESSES} processes met the machine in its "
+            "fast state: measure in more processes, or on a quieter machine",
             Doubt.CONTROL_OFF: "identical code read different by more than 0.3 %: "
             "measure in more processes, or on a quieter machine",
             Doubt.ESTIMATORS_DISAGREE: "fast tail and paired median differ by more than 2 %: "
@@ -91,7 +95,7 @@ def estimate_rows(samples: Iterable[Row]) -> list[Row]:
 
     A cell's samples must be of one set of codes. The twin's samples make the control and give no
     row. Codes without a baseline and a twin in the same processes are left out: no comparison
-    without a control.
+    without a control. Figures are over the processes in the machine's fast state (`settled`).
     """
     cells: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in samples:
@@ -102,9 +106,10 @@ def estimate_rows(samples: Iterable[Row]) -> list[Row]:
 def cells_in_doubt(estimates: Iterable[Row]) -> set[tuple[object, ...]]:
     """Cells (machine, op, fill, size, scenario) that more processes may settle.
 
-    facts/measurement.md, rule 6: the control is off or the two estimators disagree.
+    docs/measurement.md, rule 6: the control is off or the two estimators disagree; or the machine
+    was in a slow state too often.
     """
-    curable = {Doubt.CONTROL_OFF.value, Doubt.ESTIMATORS_DISAGREE.value}
+    curable = {Doubt.SLOW_STATE, Doubt.CONTROL_OFF, Doubt.ESTIMATORS_DISAGREE}
     return {
         tuple(row[name] for name in _CELL) for row in estimates if curable & set(row["warnings"])
     }
@@ -122,7 +127,9 @@ def _between(outer: float, inner: float, weight: float) -> float:
     return outer + weight * (inner - outer)
 
 
-def _estimate_cell(rows: Sequence[Row]) -> list[Row]:
+def _estimate_cell(samples: Sequence[Row]) -> list[Row]:
+    settled, enough = settled_processes(samples)
+    rows = [row for row in samples if row["process"] in settled]
     twins = {row["process"]: row for row in rows if row["twin"]}
     by_code: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in rows:
@@ -142,11 +149,17 @@ def _estimate_cell(rows: Sequence[Row]) -> list[Row]:
     for code in sorted(by_code):
         kept = {p: row for p, row in by_code[code].items() if p in baselines}
         if kept:
-            estimates.append(_estimate_code(kept, baselines, control))
+            estimates.append(_estimate_code(kept, baselines, control, enough_settled=enough))
     return estimates
 
 
-def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], control: float) -> Row:
+def _estimate_code(
+    rows: Mapping[int, Row],
+    baselines: Mapping[int, Row],
+    control: float,
+    *,
+    enough_settled: bool,
+) -> Row:
     some = next(iter(rows.values()))
     interval = median_interval(row["cycles"] for row in rows.values())
     other = interval.middle * statistics.median(
@@ -154,6 +167,7 @@ def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], contro
     )
     found = {
         Doubt.FEW_PROCESSES: len(rows) < FEWEST_PROCESSES,
+        Doubt.SLOW_STATE: len(rows) >= FEWEST_PROCESSES and not enough_settled,
         Doubt.CONTROL_OFF: abs(control - 1) > CONTROL_TOLERANCE,
         Doubt.ESTIMATORS_DISAGREE: _matters(
             other - interval.middle, interval.middle, ESTIMATORS_TOLERANCE
@@ -172,6 +186,7 @@ def _estimate_code(rows: Mapping[int, Row], baselines: Mapping[int, Row], contro
         "empty_cycles": statistics.median(row["empty_cycles"] for row in rows.values()),
         "confidence": interval.confidence,
         "processes": len(rows),
+        "settled": sorted(rows),
         "control": control,
         "warnings": [doubt.value for doubt, holds in found.items() if holds],
     }

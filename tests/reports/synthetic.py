@@ -298,6 +298,7 @@ def _estimates(world: World, samples: pd.DataFrame) -> pd.DataFrame:
     frame["empty_cycles"] = EMPTY_CALL
     frame["confidence"] = 0.984
     frame["processes"] = world.processes
+    frame["settled"] = [list(range(world.processes))] * len(frame)
     frame["control"] = world.control
     frame["warnings"] = [[] for _ in range(len(frame))]
     frame["work"] = "w"
