@@ -132,9 +132,11 @@ def test_each_doubt_is_raised_by_its_own_cause() -> None:
     assert doubts(cell(twin=10.05)) == {Doubt.CONTROL_OFF}
     assert doubts(cell(twin=10.02)) == set()
     assert doubts(cell(paired_ratio=2.1)) == {Doubt.ESTIMATORS_DISAGREE}
+    slow = [{**row, "cycles": row["cycles"] * (1 + row["process"] // 3 / 10)} for row in cell()]
+    assert Doubt.SLOW_STATE in doubts(slow)
     wide = [
         sample("b", row["process"], row["cycles"] + row["process"]) if row["code"] == "b" else row
-        for row in cell()
+        for row in [*cell(), *(sample("c", process, 30.0) for process in range(7))]
     ]
     assert doubts(wide) == {Doubt.WIDE_INTERVAL}
 
