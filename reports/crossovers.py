@@ -9,6 +9,7 @@ between.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, pairwise
 
@@ -37,6 +38,10 @@ CHANGE = 0.10
 needs one size with 20 % in it, or ten with 2 %."""
 NOISE_MULTIPLE = 8.0
 """The penalty is at least this many standard errors of one size's median."""
+
+LEAST_SUPPORT = 0.95
+"""The share of resamples that must know a crossover for it to be told."""
+PENALTY_GROWTH = 1.25
 
 FIRST, EQUAL, SECOND = 0, 1, 2
 ANSWERS = ("first", "equal", "second")
@@ -124,17 +129,41 @@ def crossings(
 ) -> tuple[list[Run], list[tuple[Run, Run, Boundary]]]:
     """Ranges and crossovers of two contenders: log ratios [size, process], verdicts [size].
 
-    Each crossover comes as the run that it leaves, the run that it starts, and its boundary.
+    Each crossover comes as the run that it leaves, the run that it starts, and its boundary. One
+    that another run of the same study might not find is none: while any has too little support, the
+    penalty grows.
     """
     penalty = penalty_for(ratios)
-    runs = runs_of(answers_for(median(ratios), penalty))
-    changes = list(_changes(runs))
-    if not changes:
-        return runs, []
-    paths = answers_for(resample(ratios, DRAWS), penalty)
-    return runs, [
-        (before, after, _widened(boundary_between(before, after, paths), before, after, decided))
-        for before, after in changes
+    draws, medians = resample(ratios, DRAWS), median(ratios)
+    while True:
+        runs = _starting_decided(runs_of(answers_for(medians, penalty)), medians)
+        changes = list(_changes(runs))
+        paths = answers_for(draws, penalty) if changes else np.empty((0, 0), dtype=np.int64)
+        boundaries = [boundary_between(before, after, paths) for before, after in changes]
+        if all(boundary.support >= LEAST_SUPPORT for boundary in boundaries):
+            return runs, [
+                (before, after, _widened(boundary, before, after, decided))
+                for (before, after), boundary in zip(changes, boundaries, strict=True)
+            ]
+        penalty *= PENALTY_GROWTH
+
+
+def _starting_decided(runs: list[Run], medians: Array) -> list[Run]:
+    """The same ranges, each starting where its form is ahead by 1 %.
+
+    Sizes on the border at which both are about equal could go to either, by noise alone; they go to
+    the range before.
+    """
+    starts = [0]
+    for run in runs[1:]:
+        start = run.first
+        while run.answer != EQUAL and start < run.last and abs(medians[start]) < SAME:
+            start += 1
+        starts.append(start)
+    ends = [start - 1 for start in starts[1:]] + [runs[-1].last] if runs else []
+    return [
+        replace(run, first=start, last=end)
+        for run, start, end in zip(runs, starts, ends, strict=False)
     ]
 
 

@@ -14,12 +14,14 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 
+from memstrat.model import digest_of
 from memstrat.reports.answer import answers
 from memstrat.reports.frames import Results
 from memstrat.reports.page import page_section
 from memstrat.reports.palette import CONTENDERS
 from memstrat.reports.plots import THEME, Spec, predicted_plot
 from memstrat.reports.predictions import analyser_text, predicted_rows, prediction_summary
+from memstrat.runner.cache import Cache, default_cache_directory
 
 TEMPLATE = "report/report.html.j2"
 UNMEASURED = ("skipped", "wrong", "crashed", "hung")
@@ -121,12 +123,20 @@ def _json_value(value: object) -> object:
 
 
 def vega_bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, of the version that Altair writes for."""
+    """Vega, Vega-Lite and vega-embed as one script, of the version that Altair writes for.
+
+    Bundling takes more than a second, so it is done once per version.
+    """
     import altair as alt  # noqa: PLC0415 (both take a while to load)
     import vl_convert  # noqa: PLC0415
 
     release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    script: str = vl_convert.javascript_bundle(vl_version=release)  # type: ignore[call-arg]
+    cache = Cache(directory=default_cache_directory())
+    key = digest_of({"vega-lite": release, "vl-convert": version("vl-convert-python")})
+    script = (cache.get("vega", key) or b"").decode()
+    if not script:
+        script = vl_convert.javascript_bundle(vl_version=release)  # type: ignore[call-arg]
+        cache.put("vega", key, script.encode())
     return script.replace("</script", "<\\/script")
 
 

@@ -171,6 +171,8 @@ make_venv() {
     "$python" -m venv --clear "$venv"
     # Wheels only: a checkout must not depend on what can be built from source here.
     pip install --require-hashes --no-deps --only-binary :all: --no-compile -r requirements.txt
+    # By all CPUs at once, which pip does not do; also where Python may write no bytecode later.
+    "$venv/bin/python" -m compileall -q -j 0 "$venv/lib" >/dev/null || true
     pip check
     lock_key >"$venv/lock.stamp"
 }

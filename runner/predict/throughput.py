@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memstrat.errors import ToolchainError
 from memstrat.runner.isolate import isolate
@@ -206,6 +207,7 @@ def _iterations(instructions: int) -> int:
     return max(_LEAST_ITERATIONS, 1 << (wanted - 1).bit_length())
 
 
+@lru_cache(maxsize=1 << 16)
 def _writes(instruction: str, register: str) -> bool:
     """Whether an instruction writes a register of this pattern by name."""
     mnemonic, _, rest = instruction.strip().partition(" ")

@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "memstrat.runner": MODEL | DATA | {"memstrat.generators", "memstrat.runner"},
     "memstrat.reports": MODEL
     | DATA
-    | {"memstrat.reports", "memstrat.runner.tables", "memstrat.runner.store"},
+    | {"memstrat.reports"}
+    | {"memstrat.runner.cache", "memstrat.runner.store", "memstrat.runner.tables"},
 }
 """Room -> what it may import of memstrat. The command line and the front door may see all."""
 
