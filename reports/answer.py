@@ -55,9 +55,15 @@ def answers(results: Results) -> list[tuple[str, list[str]]]:
         emitted = [(operation_text(*page[:2]), _emitted_sentences(results, page)) for page in pages]
         return [("", [nothing]), *emitted]
     told = [(operation_text(*page[:2]), _sentences(results, page)) for page in pages]
-    cpu = str(results.machine.get("cpu", "")).strip()
     heading, (first, *others) = told[0]
-    return [(heading, [f"On this CPU ({cpu or 'unnamed'}), {first}", *others]), *told[1:]]
+    return [(heading, [f"On this CPU ({cpu_text(results)}), {first}", *others]), *told[1:]]
+
+
+def cpu_text(results: Results) -> str:
+    """`AMD EPYC, family 26 model 2`: a brand name as hypervisors give it says too little."""
+    machine = results.machine
+    name = str(machine.get("cpu", "")).strip() or "unnamed"
+    return f"{name}, family {machine['family']} model {machine['model']}" if machine else name
 
 
 def _main_pages(pages: list[Page]) -> list[Page]:

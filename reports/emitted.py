@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from memstrat.model import DEFAULT_STRATEGY, Isa, Optimisation, Vendor
+from memstrat.model import DEFAULT_STRATEGY, Isa, Op, Optimisation, Vendor
 from memstrat.reports.frames import PAGE, Results, on_page
 from memstrat.reports.palette import LIBC_CALL, allowed
 from memstrat.reports.words import ISA_NAMES
@@ -98,7 +98,7 @@ def emitted_rows(results: Results, page: tuple[str, str, int]) -> list[EmittedRo
         rows.append(
             EmittedRow(
                 label=str(first["label"]),
-                asked=str(first["asked"]),
+                asked=asked_of(page[0], str(first["asked"])),
                 isa=str(first["isa"]),
                 spelling=str(first["spelling"]),
                 is_default=is_default,
@@ -109,6 +109,18 @@ def emitted_rows(results: Results, page: tuple[str, str, int]) -> list[EmittedRo
             )
         )
     return rows
+
+
+def asked_of(op: str, asked: str) -> str:
+    """The flags of `asked` that concern this op; `default` where none does."""
+    other_flags = {
+        f"-{flag}"
+        for other in Op
+        if other != op
+        for flag in (f"m{other}-strategy", f"max-store-{other}")
+    }
+    kept = [word for word in asked.split() if word.partition("=")[0] not in other_flags]
+    return " ".join(kept) or "default"
 
 
 def stretches_of(frame: pd.DataFrame) -> tuple[Emitted, ...]:

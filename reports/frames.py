@@ -29,6 +29,7 @@ class Results:
 
     tables: Mapping[str, pd.DataFrame]
     study: str = ""
+    title: str = ""
     command: str = "memstrat run STUDY.toml"
     scenario: str = Scenario.HOT.value
 

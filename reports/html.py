@@ -52,6 +52,7 @@ def _context(results: Results) -> dict[str, Any]:
     return {
         "code_marks": code_marks,
         "study": results.study,
+        "title": results.title,
         "command": results.command,
         "version": memstrat_version(),
         "answers": answers(results),

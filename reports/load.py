@@ -30,6 +30,7 @@ def load_results(directory: Path) -> Results:
         return Results(
             tables={name: _only_used(name, frames) for name in frames},
             study=run["study"],
+            title=run["title"],
             command=run["command"],
         )
     except (KeyError, TypeError, ValueError) as error:

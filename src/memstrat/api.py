@@ -102,10 +102,17 @@ def run_stages(
             cpu=options.cpu,
             jobs=options.jobs or os.cpu_count() or 1,
             measure=options.measure,
+            command=_command(study),
         ),
         listener,
     )
     return directory
+
+
+def _command(study: "Study | str | os.PathLike[str]") -> str:
+    """What a reader types to do the same."""
+    path = study if isinstance(study, str | os.PathLike) else f"{study.name}.toml"
+    return shlex.join(["memstrat", "run", os.fspath(path)])
 
 
 def report_results(

@@ -1,6 +1,6 @@
 import pytest
 
-from memstrat.reports.emitted import default_costs, emitted_rows
+from memstrat.reports.emitted import asked_of, default_costs, emitted_rows
 from memstrat.reports.frames import Results
 
 PAGE = ("memset", "zero", 8)
@@ -59,3 +59,10 @@ def test_a_default_that_emits_the_best_form_costs_nothing(results: Results) -> N
 def test_nothing_emitted_gives_no_rows() -> None:
     assert emitted_rows(Results(tables={}), PAGE) == []
     assert default_costs(Results(tables={})).empty
+
+
+def test_only_the_flags_of_an_op_are_shown_beside_it() -> None:
+    asked = "-mmemset-strategy=loop:-1:align -mmemcpy-strategy=libcall:-1:noalign -mno-red-zone"
+    assert asked_of("memset", asked) == "-mmemset-strategy=loop:-1:align -mno-red-zone"
+    assert asked_of("memcpy", "-max-store-memset=64") == "default"
+    assert asked_of("memmove", "default") == "default"
