@@ -8,10 +8,11 @@ from collections import defaultdict
 
 import pandas as pd
 
+from memstrat.doubts import Doubt
 from memstrat.model import DEFAULT_STRATEGY, Isa, Optimisation
 from memstrat.reports.crossovers import comparisons, crossovers, pair_ranges
 from memstrat.reports.emitted import compilers_only, default_costs
-from memstrat.reports.frames import Results, in_order, on_page, rows_of
+from memstrat.reports.frames import CELL, Results, in_order, on_page, rows_of
 from memstrat.reports.palette import LIBC_CALL
 from memstrat.reports.statistics import Verdict
 from memstrat.reports.words import (
@@ -26,6 +27,9 @@ from memstrat.reports.words import (
 OPPONENTS = ("GPR stores", "SSE stores", "AVX2 stores", "AVX-512 stores", LIBC_CALL)
 DECIDED_SHARE = 0.5
 """Below this share of sizes with a verdict, a pair is reported as not decided."""
+
+CAUTION_SHARE = 0.1
+"""Above this share of cells in doubt the answer opens with a caution."""
 
 Page = tuple[str, str, int]
 Ranges = list[tuple[int, int]]
@@ -54,9 +58,26 @@ def answers(results: Results) -> list[tuple[str, list[str]]]:
         nothing = "Nothing was measured, so no form can be called faster here."
         emitted = [(operation_text(*page[:2]), _emitted_sentences(results, page)) for page in pages]
         return [("", [nothing]), *emitted]
+    caution = _caution(results)
     told = [(operation_text(*page[:2]), _sentences(results, page)) for page in pages]
     heading, (first, *others) = told[0]
-    return [(heading, [f"On this CPU ({cpu_text(results)}), {first}", *others]), *told[1:]]
+    opened = (heading, [f"On this CPU ({cpu_text(results)}), {first}", *others])
+    return [*([("", [caution])] if caution else []), opened, *told[1:]]
+
+
+def _caution(results: Results) -> str:
+    """That many cells were measured in doubt, the commonest doubt first; empty where few were."""
+    warnings = results.estimates[[*CELL, "warnings"]].explode("warnings")
+    doubts = {doubt.value: doubt for doubt in Doubt if doubt.concerns_cell}
+    found = warnings[warnings["warnings"].isin(doubts)].drop_duplicates()
+    cells, doubted = len(warnings[CELL].drop_duplicates()), len(found[CELL].drop_duplicates())
+    if doubted <= CAUTION_SHARE * cells:
+        return ""
+    worst = doubts[found["warnings"].value_counts().index[0]]
+    return (
+        f"Read this with caution: {doubted} of {cells} cells were measured in doubt "
+        f"({worst}: {worst.meaning}); {worst.remedy}."
+    )
 
 
 def cpu_text(results: Results) -> str:

@@ -14,6 +14,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 
+from memstrat.doubts import Doubt
 from memstrat.model import digest_of
 from memstrat.reports.answer import answers
 from memstrat.reports.frames import Results
@@ -210,9 +211,14 @@ def failure_rows(results: Results) -> list[dict[str, object]]:
 
 
 def warning_counts(results: Results) -> list[tuple[str, int]]:
-    """The warnings of the estimates, each with how many figures carry it."""
+    """The warnings of the estimates with their meaning, and how many figures carry each."""
     estimates = results.estimates
     if estimates.empty:
         return []
     told = estimates["warnings"].explode().dropna()
-    return [(str(text), int(count)) for text, count in told.value_counts().items()]
+    return [(_explained(str(text)), int(count)) for text, count in told.value_counts().items()]
+
+
+def _explained(warning: str) -> str:
+    doubt = next((doubt for doubt in Doubt if doubt.value == warning), None)
+    return warning if doubt is None else f"{doubt}: {doubt.meaning}; {doubt.remedy}"

@@ -9,9 +9,9 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import cast
 
+from memstrat.doubts import Doubt
 from memstrat.model import digest_of
 from memstrat.runner.native.settled import settled_processes
 from memstrat.runner.rows import Row
@@ -26,31 +26,6 @@ WIDE_TOLERANCE = 0.02
 
 NEGLIGIBLE_CYCLES = 0.25
 """Neither the width of an interval nor the estimators' disagreement matters below this."""
-
-
-class Doubt(StrEnum):
-    """Why an estimate deserves doubt; `remedy` says what to do about it."""
-
-    FEW_PROCESSES = "few processes"
-    SLOW_STATE = "slow state"
-    CONTROL_OFF = "A/A control off"
-    ESTIMATORS_DISAGREE = "estimators disagree"
-    WIDE_INTERVAL = "wide interval"
-
-    @property
-    def remedy(self) -> str:
-        """What a user can do."""
-        return {
-            Doubt.FEW_PROCESSES: f"measure in at least {FEWEST_PROCESSES} processes",
-            Doubt.SLOW_STATE: f"fewer than {FEWEST_PROCESSES} processes met the machine in its "
-            "fast state: measure in more processes, or on a quieter machine",
-            Doubt.CONTROL_OFF: "identical code read different by more than 0.3 %: "
-            "measure in more processes, or on a quieter machine",
-            Doubt.ESTIMATORS_DISAGREE: "fast tail and paired median differ by more than 2 %: "
-            "the machine changed its state; measure in more processes, spread over time",
-            Doubt.WIDE_INTERVAL: "layout or the machine moves this figure from process to process: "
-            "measure in more processes",
-        }[self]
 
 
 @dataclass(frozen=True, kw_only=True)

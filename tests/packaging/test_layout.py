@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-MODEL = {"memstrat.model", "memstrat.errors"}
+MODEL = {"memstrat.model", "memstrat.doubts", "memstrat.errors"}
 DATA = {"memstrat.kernels", "memstrat.templates"}
 MAY_IMPORT = {
     "memstrat.model": set[str](),
+    "memstrat.doubts": set[str](),
     "memstrat.errors": set[str](),
     "memstrat.kernels": set[str](),
     "memstrat.templates": set[str](),

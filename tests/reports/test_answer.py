@@ -33,3 +33,15 @@ def test_a_run_that_cannot_tell_says_why() -> None:
 def test_forms_that_lead_everywhere_are_said_to() -> None:
     tables = make_tables(World(ops=(MEMSET,), isas=("gpr",), sizes=[1024, 2048, 4096, 8192]))
     assert "GPR stores at every size from 1 KiB to 8 KiB" in answer(Results(tables=tables))[0]
+
+
+def test_an_answer_from_a_busy_machine_opens_with_a_caution() -> None:
+    tables = make_tables(World())
+    assert not answer(Results(tables=tables))[0].startswith("Read this with caution")
+    doubted = tables["estimates"]["size"] <= 256
+    tables["estimates"]["warnings"] = [["slow state"] if low else [] for low in doubted]
+    opening = answer(Results(tables=tables))[0]
+    assert opening.startswith("Read this with caution: 64 of 160 cells were measured in doubt")
+    assert "quieter machine" in opening
+    tables["estimates"]["warnings"] = [["wide interval"] for _ in doubted]
+    assert not answer(Results(tables=tables))[0].startswith("Read this with caution")

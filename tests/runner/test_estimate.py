@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstrat.runner.native.estimate import Doubt, cells_in_doubt, estimate_rows, median_interval
+from memstrat.doubts import Doubt
+from memstrat.runner.native.estimate import cells_in_doubt, estimate_rows, median_interval
 from memstrat.runner.tables import ESTIMATES
 
 FINITE = st.floats(min_value=0.1, max_value=1e6, allow_nan=False)
@@ -142,7 +143,7 @@ def test_each_doubt_is_raised_by_its_own_cause() -> None:
 
 
 def test_every_doubt_has_a_remedy() -> None:
-    assert all(doubt.remedy for doubt in Doubt)
+    assert all(doubt.meaning and doubt.remedy for doubt in Doubt)
 
 
 def test_only_cells_that_more_processes_may_settle_are_escalated() -> None:
