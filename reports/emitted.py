@@ -182,13 +182,17 @@ COST_COLUMNS = [
 ]
 
 
-@lru_cache(maxsize=4)
 def default_costs(results: Results) -> pd.DataFrame:
     """What each default costs against the best contender of its ISA, per measured size.
 
     `ratio` is cycles of the emitted code over those of `best`, the median over processes.
     With general registers only, the libc call is not among the best: libc uses vector registers.
     """
+    return _default_costs(results).copy()
+
+
+@lru_cache(maxsize=4)
+def _default_costs(results: Results) -> pd.DataFrame:
     frames = [_page_costs(results, page) for page in results.pages]
     frames = [frame for frame in frames if len(frame)]
     if not frames:

@@ -33,6 +33,12 @@ class Results:
     command: str = "memstrat run STUDY.toml"
     scenario: str = Scenario.HOT.value
 
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{len(self.tables.get(table.name, ()))} {table.name}" for table in TABLES
+        )
+        return f"<results of {self.study or 'a study'}: {counts}>"
+
     def table(self, name: str) -> pd.DataFrame:
         """One table, with its columns even when it has no row."""
         columns = next([c.name for c in t.columns] for t in TABLES if t.name == name)
