@@ -7,11 +7,11 @@ median in 5 of 20 runs). NaN marks a process that did not measure.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memstrat.order_statistics import CONFIDENCE, median_depth
 
 Array = NDArray[np.float64]
 
@@ -44,25 +44,6 @@ class Reason(StrEnum):
     NO_CONTROL = "no A/A control"
 
 
-@lru_cache
-def interval_rank(processes: int, confidence: float = 0.95) -> int:
-    """Rank k, from 0, so that [x(k), x(n-1-k)] holds the median with at least this confidence.
-
-    The sign test's distribution-free interval. With 5 processes even the extremes (k = 0) reach
-    only 93.75 %; see `coverage`.
-    """
-    rank = 0
-    while 2 * (rank + 1) < processes and coverage(processes, rank + 1) >= confidence:
-        rank += 1
-    return rank
-
-
-def coverage(processes: int, rank: int) -> float:
-    """The probability that [x(rank), x(n-1-rank)] holds the median of what n samples come from."""
-    outside = sum(comb(processes, k) for k in range(rank + 1))
-    return 1 - 2 * outside / float(2**processes)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Interval:
     """A median over the last axis with its distribution-free interval; `count` processes each."""
@@ -73,16 +54,19 @@ class Interval:
     count: NDArray[np.int64]
 
 
-def median_interval(values: Array, confidence: float = 0.95) -> Interval:
+def median_interval(values: Array, confidence: float = CONFIDENCE) -> Interval:
     """Median and interval over the last axis, ignoring NaN; NaN where nothing is left."""
     ordered = np.sort(values, axis=-1)
     count = np.sum(~np.isnan(ordered), axis=-1)
-    ranks = np.array([interval_rank(n, confidence) for n in range(values.shape[-1] + 1)])
-    low = ranks[count]
+    places = [median_depth(max(n, 1), confidence) for n in range(values.shape[-1] + 1)]
+    outer = np.array([place.depth - 1 for place in places])[count]
+    inner = np.minimum(outer + 1, np.maximum(count - 1, 0))
+    weight = np.array([place.weight for place in places])[count]
     return Interval(
         median=(_pick(ordered, (count - 1) // 2) + _pick(ordered, count // 2)) / 2,
-        low=_pick(ordered, low),
-        high=_pick(ordered, count - 1 - low),
+        low=(1 - weight) * _pick(ordered, outer) + weight * _pick(ordered, inner),
+        high=(1 - weight) * _pick(ordered, count - 1 - outer)
+        + weight * _pick(ordered, count - 1 - inner),
         count=count,
     )
 

@@ -4,7 +4,6 @@ An interval built inside one process cannot see the spread between processes and
 (docs/measurement.md), so a process gives one value and everything here is over processes.
 """
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +12,9 @@ from typing import cast
 
 from memstrat.doubts import Doubt
 from memstrat.model import digest_of
+from memstrat.order_statistics import CONFIDENCE, median_depth
 from memstrat.runner.native.settled import settled_processes
 from memstrat.runner.rows import Row
-
-CONFIDENCE = 0.95
-"""Coverage asked of intervals. Fewer than six processes cannot reach it; they say what they do."""
 
 FEWEST_PROCESSES = 5
 CONTROL_TOLERANCE = 0.003
@@ -39,29 +36,16 @@ class Interval:
 
 
 def median_interval(values: Iterable[float], confidence: float = CONFIDENCE) -> Interval:
-    """The median of at least one value, with an interval that assumes no distribution.
-
-    The interval of order statistics [x(d), x(n+1-d)] covers the median with probability
-    1 - 2 P(B <= d-1), B binomial(n, 1/2). Between the two depths that enclose `confidence` it is
-    interpolated after Hettmansperger and Sheather, Confidence intervals based on interpolated order
-    statistics, Statistics & Probability Letters 4 (1986), 75-79. Where even [x(1), x(n)] covers
-    less, it is returned with the coverage that it has.
-    """
+    """The median of at least one value, with an interval that assumes no distribution."""
     ordered = sorted(values)
-    count = len(ordered)
-    middle = statistics.median(ordered)
-    outer = _coverage(count, 1)
-    if outer <= confidence:
-        return Interval(middle=middle, low=ordered[0], high=ordered[-1], confidence=outer)
-    depth = max(d for d in range(1, count // 2 + 1) if _coverage(count, d) >= confidence)
-    wider, narrower = _coverage(count, depth), _coverage(count, depth + 1)
-    part = (wider - confidence) / (wider - narrower)
-    weight = (count - depth) * part / (depth + (count - 2 * depth) * part)
+    place = median_depth(len(ordered), confidence)
+    # The innermost value on either side has no neighbour further in.
+    inner = min(place.depth, len(ordered) - 1)
     return Interval(
-        middle=middle,
-        low=_between(ordered[depth - 1], ordered[depth], weight),
-        high=_between(ordered[-depth], ordered[-depth - 1], weight),
-        confidence=confidence,
+        middle=statistics.median(ordered),
+        low=_between(ordered[place.depth - 1], ordered[inner], place.weight),
+        high=_between(ordered[-place.depth], ordered[-inner - 1], place.weight),
+        confidence=place.confidence,
     )
 
 
@@ -91,11 +75,6 @@ def cells_in_doubt(estimates: Iterable[Row]) -> set[tuple[object, ...]]:
 
 
 _CELL = ("machine", "op", "fill", "size", "scenario")
-
-
-def _coverage(count: int, depth: int) -> float:
-    outside = float(sum(math.comb(count, k) for k in range(depth)) / 2**count)
-    return max(0.0, 1 - 2 * outside)
 
 
 def _between(outer: float, inner: float, weight: float) -> float:

@@ -8,12 +8,18 @@ from typing import Any
 
 import pytest
 
-MODEL = {"memstrat.model", "memstrat.doubts", "memstrat.errors"}
+MODEL = {
+    "memstrat.model",
+    "memstrat.doubts",
+    "memstrat.errors",
+    "memstrat.order_statistics",
+}
 DATA = {"memstrat.kernels", "memstrat.templates"}
 MAY_IMPORT = {
     "memstrat.model": set[str](),
     "memstrat.doubts": set[str](),
     "memstrat.errors": set[str](),
+    "memstrat.order_statistics": set[str](),
     "memstrat.kernels": set[str](),
     "memstrat.templates": set[str](),
     "memstrat.generators": MODEL | DATA | {"memstrat.generators"},
