@@ -29,8 +29,9 @@ results = memstrat.load("results/rep-vs-unrolled")
 results.table("estimates")  # a pandas frame; the `fill` of a copy is "" here, not missing
 ```
 
-Reading the parts without memstrat gives all rows, those of earlier runs among them: keep those whose
-`work` is listed in `run.json`. Column names, types and notes also stand in the parts' own schema.
+Reading the parts without memstrat gives all rows, those of earlier runs among them. Current are
+those whose `work` is listed in `run.json` under `works` (`units`: lowerings, `cells`: samples), and
+what these refer to by name. Types and notes also stand in the parts' own schema.
 
 How the tables join:
 
@@ -42,8 +43,8 @@ How the tables join:
 | `lowerings` joined with `kernels` | `op`, `fill`, `size`, `code` | `estimates`, `samples` |
 | `estimates`, `samples` | `machine` | `machine` |
 
-Codes are measured, not variants: where several variants emit the same machine code for a kernel, they
-share a row of `estimates`.
+Codes are measured, not variants: where several variants emit the same machine code for a kernel,
+they share a row of `estimates`.
 
 A type that ends in `?` may be missing (null).
 """
@@ -55,8 +56,8 @@ def page() -> str:
 
 
 def _table(table: Table) -> str:
-    rows = "".join(map(_row, table.columns))
-    return f"## {table.name}\n\nOne row: {table.row}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}"
+    head = "| column | type | meaning |\n|---|---|---|\n"
+    return f"## {table.name}\n\nOne row: {table.row}.\n\n{head}{''.join(map(_row, table.columns))}"
 
 
 def _row(column: Column) -> str:
