@@ -9,6 +9,7 @@ from memstrat.reports.frames import Results
 from memstrat.runner.store import Store
 
 _CURRENT = {
+    "variants": "variants",
     "lowerings": "units",
     "verifications": "verifications",
     "predictions": "predictions",
@@ -34,8 +35,9 @@ def load_results(directory: Path) -> Results:
             command=run["command"],
         )
     except (KeyError, TypeError, ValueError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ResultsError(
-            f"{directory}/run.json: is not the record of a run ({error!r}); run the study again"
+            f"{directory}/run.json: is not the record of a run ({reason}); run the study again"
         ) from None
 
 

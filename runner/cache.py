@@ -13,15 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memstrat.runner.folders import user_folder
+
 _MAGIC = b"memstrat-cache-1\n"
 _CHECKSUM_BYTES = 32
 
+_NOWHERE = Path(os.devnull, "memstrat")
+"""A folder that cannot exist: nothing is kept."""
+
 
 def default_cache_directory() -> Path:
-    """`$XDG_CACHE_HOME/memstrat`, or `~/.cache/memstrat`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
-    return folder / "memstrat"
+    """`$XDG_CACHE_HOME/memstrat`, or `~/.cache/memstrat`; nowhere for a user without a home."""
+    return user_folder("XDG_CACHE_HOME", ".cache") or _NOWHERE
 
 
 @dataclass(frozen=True, kw_only=True)

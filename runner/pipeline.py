@@ -3,11 +3,11 @@
 import os
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from memstrat.errors import NothingDoneError, UsageError
@@ -25,6 +25,9 @@ from memstrat.runner.stages.predict import run_predict
 from memstrat.runner.stages.verify import run_verify
 from memstrat.runner.store import Store
 from memstrat.runner.toolchains.discovery import resolve
+from memstrat.runner.workers import worker_pool
+
+_NOTHING_RUN: dict[str, list[str]] = {"verifications": [], "cells": [], "estimates": []}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +49,20 @@ class Request:
 
 
 def run_pipeline(request: Request, listener: Listener, executor: Executor | None = None) -> None:
-    """Carry the request out, keeping what earlier runs finished.
+    """Carry the request out, keeping what earlier runs finished, and record what is current.
 
     `executor` does the work of building and predicting; a pool of `jobs` processes by default.
     Raises MemstratError: for what the user got wrong before anything runs, and NothingDoneError
-    where nothing could be compiled, verified or measured.
+    where nothing could be compiled, verified or measured. What was emitted and predicted is
+    recorded also where nothing was measured.
     """
+    cpu = _cpu(request) if request.measure else None
     toolchains = resolve(request.study.toolchains, request.commands)
     plan = plan_study(request.study, toolchains)
     for note in plan.notes:
         listener.warn(note)
     store = Store.create(request.directory)
-    with store.locked(), _executor(executor, request.jobs) as works:
+    with store.locked(), nullcontext(executor) if executor else worker_pool(request.jobs) as works:
         context = Context(
             store=store,
             cache=Cache(directory=default_cache_directory()),
@@ -65,42 +70,39 @@ def run_pipeline(request: Request, listener: Listener, executor: Executor | None
             jobs=request.jobs,
             listener=listener,
         )
-        store.write_run(_carry_out(request, plan, context))
+        run = _carry_out(request, plan, context, cpu)
+        store.write_run(run)
+    if cpu is not None and not run["works"]["estimates"]:
+        raise NothingDoneError(_nothing("verified and measured", request, context))
 
 
-@contextmanager
-def _executor(given: Executor | None, jobs: int) -> Iterator[Executor]:
-    if given is not None:
-        yield given
-        return
-    # Workers are started afresh: a forked copy of a process with threads may hang.
-    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"))
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+def _carry_out(request: Request, plan: Plan, context: Context, cpu: int | None) -> dict[str, Any]:
+    """Run the stages; returns the record of the run, which says what is current.
 
-
-def _carry_out(request: Request, plan: Plan, context: Context) -> dict[str, Any]:
-    """Run the stages; returns the record of the run, which says what is current."""
+    Nothing is run on this machine where `cpu` is None.
+    """
     seconds: dict[str, float] = {}
     with _timed(seconds, "build"):
-        units = run_build(plan.units, context, request.limits)
-        emitted = read_emitted(context.store, units)
+        built = run_build(plan.units, context, request.limits)
+        emitted = read_emitted(context.store, built)
     if not emitted.lowerings:
         raise NothingDoneError(_nothing("compiled and inspected", request, context))
     with _timed(seconds, "predict"):
         predictions = run_predict(emitted, context)
-    works = {"units": sorted(units), "predictions": predictions}
-    if request.measure:
-        works |= _run_codes(request, emitted, context, seconds)
+    works = {
+        "units": sorted(built.units),
+        "variants": sorted(built.variants),
+        "predictions": predictions,
+    }
+    if cpu is not None:
+        works |= _run_codes(request, emitted, context, cpu, seconds)
     else:
         context.listener.warn("nothing is verified or measured: --no-measure")
     return {
         "study": request.study.name,
         "title": request.study.title,
         "command": request.command,
-        "works": {"verifications": [], "cells": [], "estimates": [], **works},
+        "works": {**_NOTHING_RUN, **works},
         "failures": context.failures,
         "notes": list(plan.notes),
         "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
@@ -108,36 +110,46 @@ def _carry_out(request: Request, plan: Plan, context: Context) -> dict[str, Any]
 
 
 def _run_codes(
-    request: Request, emitted: Emitted, context: Context, seconds: dict[str, float]
+    request: Request, emitted: Emitted, context: Context, cpu: int, seconds: dict[str, float]
 ) -> dict[str, list[str]]:
     """Verify and measure on this machine; returns the works of what is current."""
-    harness = build_harness(context.cache.directory)
-    machine = machine_from_record(machine_record(harness))
-    with _timed(seconds, "verify"):
-        verified = run_verify(emitted, context, harness=harness, isa=machine.isa)
-    if not verified.passed:
-        raise NothingDoneError(_nothing("verified", request, context))
-    settings = request.study.measure
-    with _timed(seconds, "measure"):
-        measured = run_measure(
-            MeasureRequest(
-                machine=machine,
-                harness=harness,
-                cpu=_cpu(request),
-                processes=settings.processes,
-                max_seconds=settings.max_seconds,
-            ),
-            emitted,
-            verified,
-            context,
-        )
-    if not measured.estimates:
-        raise NothingDoneError(_nothing("measured", request, context))
+    with _harness(context.cache) as harness:
+        machine = machine_from_record(machine_record(harness))
+        with _timed(seconds, "verify"):
+            verified = run_verify(emitted, context, harness=harness, isa=machine.isa)
+        if not verified.passed:
+            return {"verifications": verified.works}
+        settings = request.study.measure
+        with _timed(seconds, "measure"):
+            measured = run_measure(
+                MeasureRequest(
+                    machine=machine,
+                    harness=harness,
+                    cpu=cpu,
+                    processes=settings.processes,
+                    max_seconds=settings.max_seconds,
+                ),
+                emitted,
+                verified,
+                context,
+            )
     return {
         "verifications": verified.works,
         "cells": measured.cells,
         "estimates": measured.estimates,
     }
+
+
+@contextmanager
+def _harness(cache: Cache) -> Iterator[Path]:
+    """The harness: kept in the cache's folder, or for this run where that cannot be written."""
+    with ExitStack() as stack:
+        try:
+            harness = build_harness(cache.directory)
+        except OSError:
+            folder = stack.enter_context(TemporaryDirectory(prefix="memstrat-"))
+            harness = build_harness(Path(folder))
+        yield harness
 
 
 def _cpu(request: Request) -> int:
@@ -156,6 +168,8 @@ def _cpu(request: Request) -> int:
 
 def _nothing(done: str, request: Request, context: Context, most: int = 5) -> str:
     reasons = [f"  {row['subject']}: {row['reason']}" for row in context.failures[:most]]
+    if len(context.failures) > most:
+        reasons.append(f"  and {len(context.failures) - most} more failures")
     return "\n".join([f"study {request.study.name}: nothing could be {done}", *reasons])
 
 

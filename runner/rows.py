@@ -34,10 +34,16 @@ def kernel_row(kernel: Kernel) -> Row:
     }
 
 
+def variant_work(variant: Variant) -> str:
+    """The name of a variant's row: the variant, and the names that the study gives it."""
+    names = [variant.label, variant.toolchain.name, variant.strategy.name]
+    return digest_of([variant.digest, *names])
+
+
 def variant_row(variant: Variant, flags: Sequence[str]) -> Row:
     """A row of `variants`; `flags` is the whole list that the compiler is given."""
     return {
-        "work": variant.digest,
+        "work": variant_work(variant),
         "variant": variant.digest,
         "label": variant.label,
         "toolchain": variant.toolchain.name,

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,14 +46,15 @@ class Store:
         Raises `ResultsError` for a folder that holds something else.
         """
         mark = directory / _MARK
-        if not mark.exists():
-            if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-                raise ResultsError(
-                    f"{directory}: is not a memstrat results folder and is not empty; "
-                    "name an empty or a new folder with --results"
-                )
-            directory.mkdir(parents=True, exist_ok=True)
-            _write_whole(mark, json.dumps({"schema": SCHEMA_VERSION}).encode() + b"\n")
+        with _writing(directory):
+            if not mark.exists():
+                if directory.exists() and _holds_something(directory):
+                    raise ResultsError(
+                        f"{directory}: is not a memstrat results folder and is not empty; "
+                        "name an empty or a new folder with --results"
+                    )
+                directory.mkdir(parents=True, exist_ok=True)
+                _write_whole(mark, json.dumps({"schema": SCHEMA_VERSION}).encode() + b"\n")
         return cls.open(directory)
 
     @classmethod
@@ -62,7 +63,7 @@ class Store:
         mark = directory / _MARK
         try:
             schema = json.loads(mark.read_text())["schema"]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise ResultsError(
                 f"{directory}: no memstrat results here ({_MARK} is missing); "
                 "`memstrat run STUDY` makes them"
@@ -81,7 +82,10 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for one writing process; a second one gets a `ResultsError`."""
-        with (self.directory / ".lock").open("w") as handle:
+        lock = self.directory / ".lock"
+        with _writing(lock):
+            handle = lock.open("w")
+        with handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -89,8 +93,9 @@ class Store:
                     f"{self.directory}: another memstrat run is writing here; wait for it, "
                     "or name another folder with --results"
                 ) from None
-            for leftover in self.directory.glob(f"tables/*/*{_UNFINISHED}"):
-                leftover.unlink()
+            for pattern in (f"*{_UNFINISHED}", f"tables/*/*{_UNFINISHED}"):
+                for leftover in self.directory.glob(pattern):
+                    leftover.unlink(missing_ok=True)
             yield
 
     def append(self, table: Table, rows: Sequence[Row]) -> None:
@@ -101,7 +106,6 @@ class Store:
         arrow = pa.table(columns, schema=table.schema)
         name = digest_of([_plain(row) for row in rows])
         folder = self.directory / "tables" / table.name
-        folder.mkdir(parents=True, exist_ok=True)
         sink = pa.BufferOutputStream()
         pq.write_table(arrow, sink, compression="zstd")
         _write_whole(folder / f"{name}{_PART}", sink.getvalue().to_pybytes())
@@ -161,10 +165,36 @@ def _read_part(path: Path, table: Table, columns: Sequence[str] | None) -> pa.Ta
         ) from None
 
 
+def _holds_something(directory: Path) -> bool:
+    """Whether this is a file, or a folder with more in it than a killed run leaves behind."""
+    if not directory.is_dir():
+        return True
+    return any(entry.suffix != _UNFINISHED for entry in directory.iterdir())
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Name `path` where the system refuses to write it."""
+    try:
+        yield
+    except OSError as error:
+        raise ResultsError(
+            f"{path}: cannot be written: {error.strerror}; "
+            "make room or name another folder with --results"
+        ) from None
+
+
 def _write_whole(path: Path, content: bytes) -> None:
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{_UNFINISHED}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    with _writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
 
 
 def _plain(row: Row) -> dict[str, Any]:

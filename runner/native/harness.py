@@ -26,6 +26,8 @@ COMPILE_FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werro
 
 COMPILE_TIMEOUT_S = 120.0
 
+_HOST_COMPILERS = ("cc", "gcc", "clang")
+
 Record = dict[str, Any]
 """One line of a harness: `record` names its kind."""
 
@@ -37,17 +39,21 @@ class HarnessEndedError(HarnessError):
 def build_harness(
     cache_directory: Path,
     *,
-    compiler: Sequence[str] = ("cc",),
+    compiler: Sequence[str] | None = None,
     extra_flags: Sequence[str] = (),
 ) -> Path:
     """The harness executable for this host, compiled unless `cache_directory` already has it.
 
-    Its name holds the hash of the sources, the flags, and what the compiler says of itself. Raises
-    HarnessError with the compiler's own words where that does not work.
+    Without a `compiler` the first of cc, gcc and clang on PATH compiles it. Its name holds the hash
+    of the sources, the flags, and what the compiler says of itself. Raises HarnessError with the
+    compiler's own words where that does not work, OSError where `cache_directory` cannot be
+    written.
     """
+    compiler = compiler or [next(filter(shutil.which, _HOST_COMPILERS), _HOST_COMPILERS[0])]
     if shutil.which(compiler[0]) is None:
         raise HarnessError(
-            f"no C compiler {compiler[0]!r} on PATH: measuring needs one; install gcc or clang"
+            f"no C compiler {compiler[0]!r} on PATH: measuring needs one; install gcc or clang, "
+            "or leave measuring out with --no-measure"
         )
     with as_file(files("memstrat.kernels").joinpath("harness")) as folder:
         sources = sorted(path for path in folder.iterdir() if path.suffix in (".c", ".h", ".S"))

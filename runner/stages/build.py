@@ -1,6 +1,6 @@
 """Build and inspect: every unit of the plan to rows of lowerings and codes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,8 @@ from memstrat.runner.cache import Cache
 from memstrat.runner.inspect.decode import disassemble
 from memstrat.runner.inspect.lowerings import inspect_object
 from memstrat.runner.rows import Row, code_row, kernel_row, lowering_row, variant_row
-from memstrat.runner.stages.context import Context, known_failures, version_of
-from memstrat.runner.store import rows_where
+from memstrat.runner.stages.context import BuiltWorks, Context, known_failures, version_of
+from memstrat.runner.store import Store, rows_where
 from memstrat.runner.tables import CODES, KERNELS, LOWERINGS, VARIANTS
 
 _DOERS = ("memstrat.runner.build", "memstrat.runner.inspect")
@@ -78,8 +78,8 @@ def _inspect(
     ]
 
 
-def run_build(units: Sequence[TranslationUnit], context: Context, limits: Limits) -> set[str]:
-    """Build and inspect what is not stored yet. Returns the works of all units.
+def run_build(units: Sequence[TranslationUnit], context: Context, limits: Limits) -> BuiltWorks:
+    """Build and inspect what is not stored yet. Returns the works of all units and variants.
 
     A unit that gave no lowering at all is tried again by the next run; one that gave some is done,
     and its failures are those that were written down with it.
@@ -87,9 +87,9 @@ def run_build(units: Sequence[TranslationUnit], context: Context, limits: Limits
     store, listener = context.store, context.listener
     works = {unit_work(unit): unit for unit in units}
     done = {work for (work,) in store.done(LOWERINGS)} & set(works)
-    context.failures.extend(known_failures(store, done))
+    context.failures.extend(_renamed(known_failures(store, done), works, store))
     listener.begin(Stage.BUILD, len(works), len(done))
-    _store_names(context, units)
+    variants = _store_names(context, units)
     known_codes = store.done(CODES, ("code",))
     started = {
         context.executor.submit(
@@ -105,18 +105,41 @@ def run_build(units: Sequence[TranslationUnit], context: Context, limits: Limits
         store.append(LOWERINGS, rows.lowerings)
         listener.advance(Stage.BUILD, 1)
     listener.end(Stage.BUILD, f"{len(works)} translation units")
-    return set(works)
+    return BuiltWorks(units=frozenset(works), variants=variants)
 
 
-def _store_names(context: Context, units: Sequence[TranslationUnit]) -> None:
-    """Write the rows of kernels and variants that are not there yet."""
+def _renamed(
+    failures: Sequence[Row], works: Mapping[str, TranslationUnit], store: Store
+) -> list[Row]:
+    """These rows of `failures` with their variants under the names that the study has for them."""
+    labels: dict[str, list[str]] = {}
+    for row in store.read(VARIANTS).to_pylist():
+        labels.setdefault(row["variant"], []).append(row["label"])
+    return [
+        {**row, "subject": _renamed_subject(row["subject"], works[row["work"]].variant, labels)}
+        for row in failures
+    ]
+
+
+def _renamed_subject(subject: str, variant: Variant, labels: Mapping[str, Sequence[str]]) -> str:
+    """`gcc -O2 sse2 mine memset_zero_a8_s8` with today's label before the kernel's name."""
+    label, _, kernel = subject.rpartition(" ")
+    known = labels.get(variant.digest, ())
+    if subject in known:
+        return variant.label
+    return f"{variant.label} {kernel}" if label in known else subject
+
+
+def _store_names(context: Context, units: Sequence[TranslationUnit]) -> frozenset[str]:
+    """Write the rows of kernels and variants that are not there yet; the works of the variants."""
     kernels = {kernel.name: kernel for unit in units for kernel in unit.kernels}
     variants = {unit.variant.label: unit.variant for unit in units}
     known = context.store.done(KERNELS, ("kernel",))
     context.store.append(KERNELS, rows_where(map(kernel_row, kernels.values()), "kernel", known))
-    known = context.store.done(VARIANTS, ("variant",))
+    known = context.store.done(VARIANTS)
     rows = [variant_row(variant, _flags(variant)) for variant in variants.values()]
-    context.store.append(VARIANTS, rows_where(rows, "variant", known))
+    context.store.append(VARIANTS, rows_where(rows, "work", known))
+    return frozenset(row["work"] for row in rows)
 
 
 def _flags(variant: Variant) -> tuple[str, ...]:

@@ -39,6 +39,14 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuiltWorks:
+    """The works of the current units, and of their variants under their current names."""
+
+    units: frozenset[str]
+    variants: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Emitted:
     """What the current units lowered to.
 
@@ -50,14 +58,18 @@ class Emitted:
     codes: Mapping[str, Code]
 
 
-def read_emitted(store: Store, works: set[str]) -> Emitted:
+def read_emitted(store: Store, built: BuiltWorks) -> Emitted:
     """Read back what the build stage stored for these units, in a fixed order."""
     kernels = {row["kernel"]: row for row in store.read(KERNELS).to_pylist()}
-    variants = {row["variant"]: row for row in store.read(VARIANTS).to_pylist()}
+    variants = {
+        row["variant"]: row
+        for row in store.read(VARIANTS).to_pylist()
+        if row["work"] in built.variants
+    }
     lowerings = [
         {**kernels[row["kernel"]], **variants[row["variant"]], **row}
         for row in store.read(LOWERINGS).to_pylist()
-        if row["work"] in works
+        if row["work"] in built.units
     ]
     lowerings.sort(key=lambda row: (row["variant"], row["op"], row["size"], row["kernel"]))
     wanted = {row["code"] for row in lowerings}

@@ -25,12 +25,21 @@ from memstrat.runner.native.measure import (
 from memstrat.runner.native.pack import PackContents, write_pack
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.cells import contents_of
-from memstrat.runner.stages.context import Context, Emitted, cell_key, known_failures
+from memstrat.runner.stages.context import (
+    Context,
+    Emitted,
+    cell_key,
+    known_failures,
+    version_of,
+)
 from memstrat.runner.stages.verify import Verified
 from memstrat.runner.tables import ESTIMATES, MACHINE, SAMPLES
 
 ESCALATION = (0, 4, 6)
 """Processes added, time after time, to cells in doubt: 5 -> 9 -> 15 is the protocol's rule 6."""
+
+_DOER = "memstrat.runner.native"
+"""What turns samples into estimates: a change of it makes the work another work."""
 
 _PART_CELLS = 40
 """Cells between two parts: about two seconds of measuring, which is what a killed run loses."""
@@ -63,7 +72,8 @@ def run_measure(
     """Measure the cells that are not measured yet, alone on one CPU, and estimate all of them."""
     contents = contents_of(emitted, verified)
     works = [cell_work(request, contents, cell) for cell in range(len(contents.cells))]
-    context.failures.extend(known_failures(context.store, set(works)))
+    done = {work for (work,) in context.store.done(SAMPLES)}
+    context.failures.extend(known_failures(context.store, done & set(works)))
     with TemporaryDirectory(prefix="memstrat-") as folder:
         pack = Path(folder, "pack")
         write_pack(pack, request.harness, contents)
@@ -134,7 +144,7 @@ class Session:
         """Rows of `estimates` of all cells, over all processes that measured them."""
         works = {cell_key(_columns(cell)): work for cell, work in self._named()}
         return [
-            {**row, "work": digest_of([works[cell_key(row)], row["processes"]])}
+            {**row, "work": digest_of([works[cell_key(row)], row["settled"], version_of(_DOER)])}
             for row in estimate_rows(self._samples())
         ]
 
@@ -162,9 +172,12 @@ class Session:
     def _taken(self, finding: CellSample | CellFailure) -> list[Row]:
         """Rows of `samples` of one cell; what failed in it is written down."""
         work = self._works[self._index[finding.cell]]
-        self._context.fail(measure_failures(finding, work=work))
         if isinstance(finding, CellFailure):
+            # The next run tries it again, and tells again whether it fails.
+            again = digest_of([work, finding.process])
+            self._context.fail(measure_failures(finding, work=again))
             return []
+        self._context.fail(measure_failures(finding, work=work))
         self._done.add((work, finding.process))
         return sample_rows(finding, work=work, machine=self._request.machine.digest)
 
@@ -197,7 +210,7 @@ class Session:
             self._context.fail(
                 Failure(
                     stage=Stage.MEASURE,
-                    work=self._works[i],
+                    work=digest_of([self._works[i], reason]),
                     subject=self._cells[i].name,
                     reason=reason,
                 )

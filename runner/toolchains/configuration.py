@@ -9,7 +9,6 @@ Commands come from here or from the command line, and never from a study, since 
 others.
 """
 
-import os
 import re
 import shlex
 import tomllib
@@ -21,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from memstrat.errors import ToolchainError, UsageError
+from memstrat.runner.folders import user_folder
 
 TOOLCHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 """What a toolchain may be called: it becomes part of labels, file names and tables."""
@@ -46,11 +46,10 @@ class _Configuration(BaseModel):
     )
 
 
-def default_path() -> Path:
-    """Where the configuration is looked for when no file is named."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    folder = Path(base) if base and Path(base).is_absolute() else Path.home() / ".config"
-    return folder / "memstrat" / "config.toml"
+def default_path() -> Path | None:
+    """Where the configuration is looked for when no file is named; None for want of a home."""
+    folder = user_folder("XDG_CONFIG_HOME", ".config")
+    return None if folder is None else folder / "config.toml"
 
 
 def load_configuration(path: Path | None = None) -> dict[str, tuple[str, ...]]:
@@ -59,6 +58,8 @@ def load_configuration(path: Path | None = None) -> dict[str, tuple[str, ...]]:
     Without a `path` the default file is read, and may be absent. Raises ConfigurationError.
     """
     file = default_path() if path is None else path
+    if file is None:
+        return {}
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """The entry point: `memstrat` and `python -m memstrat`."""
 
+import signal
 import sys
 
 from memstrat.errors import ExitCode, MemstratError
@@ -9,17 +10,20 @@ def main() -> None:
     """Run the command line, and turn what went wrong into one message and an exit code."""
     from memstrat.cli.main import app
 
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="memstrat")
     except MemstratError as error:
         print(f"memstrat: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("memstrat: interrupted; what was finished is kept", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(ExitCode.SUCCESS)
+    except OSError as error:
+        print(f"memstrat: {error}", file=sys.stderr)
+        sys.exit(ExitCode.NOTHING_DONE)
+
+
+def _terminate(number: int, _frame: object) -> None:
+    """Leave as after an error, so that child processes and temporary files go, too."""
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

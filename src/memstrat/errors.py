@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     BAD_USAGE = 2
     INCONCLUSIVE = 3
     NOTHING_DONE = 4
+    INTERRUPTED = 130
 
 
 class MemstratError(Exception):
@@ -51,6 +52,16 @@ class ObjectError(MemstratError):
 
 class HarnessError(MemstratError):
     """The native harness cannot be compiled or started here, or refuses its pack."""
+
+
+class InterruptedRunError(MemstratError):
+    """Somebody pressed Ctrl-C."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+class WorkerError(MemstratError):
+    """A worker process was ended from outside, such as by the system for want of memory."""
 
 
 class ResultsError(UsageError):

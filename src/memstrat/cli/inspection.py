@@ -140,7 +140,9 @@ def print_answer(found: Answer, *, assembly: bool, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
+    from memstrat.cli.console import OutputConsole
+
+    console, errors = OutputConsole(highlight=False), Console(stderr=True, highlight=False)
     for each in found.variants:
         _print_variant(console, each)
         if assembly:

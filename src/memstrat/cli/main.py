@@ -1,12 +1,36 @@
 """The command line: what commands there are. Each stands in its own file."""
 
-from typing import Annotated
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from memstrat.cli import inspect, report, run, schema
+from memstrat.errors import ExitCode, InterruptedRunError
+
+
+class _Commands(TyperGroup):
+    """Ends as memstrat does, where typer would end otherwise."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. Raises InterruptedRunError; a reader that has left is no error."""
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise InterruptedRunError("interrupted; what was finished is kept") from None
+        except BrokenPipeError:
+            # What is left of the output goes nowhere, or Python would complain of it at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(ExitCode.SUCCESS)
+        return result
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Which code should a compiler emit for a memset or memcpy of fixed size on this CPU?",
     no_args_is_help=True,
     add_completion=False,

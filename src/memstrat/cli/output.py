@@ -15,11 +15,10 @@ def print_outcome(outcome: "Outcome", *, quiet: bool, as_json: bool) -> None:
         return
     if quiet:
         return
-    from rich.console import Console
-
+    from memstrat.cli.console import OutputConsole
     from memstrat.reports.terminal import print_report
 
-    console = Console(file=sys.stdout)
+    console = OutputConsole(file=sys.stdout)
     print_report(outcome.results, console)
     console.print()
     for name, path in (

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,6 +15,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from memstrat.cli.console import ProgressConsole
 from memstrat.model import Stage
 from memstrat.runner.listener import Listener, SilentListener
 
@@ -31,13 +31,13 @@ class ProgressListener:
     """Draws the stages of a run on standard error; a line a stage where that is no terminal."""
 
     def __init__(self) -> None:
-        self._console = Console(file=sys.stderr)
+        self._console = ProgressConsole(file=sys.stderr)
         self._progress = Progress(
             TextColumn("{task.description:<18}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[summary]}"),
+            TextColumn("{task.fields[summary]}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -74,7 +74,7 @@ class ProgressListener:
         total = self._progress.tasks[self._progress.task_ids.index(task)].total
         self._progress.update(task, completed=total, summary=summary)
         if not self._console.is_terminal:
-            self._console.print(f"{_VERBS[stage]}: {summary}", highlight=False)
+            self._console.print(f"{_VERBS[stage]}: {summary}", highlight=False, markup=False)
 
     def warn(self, message: str) -> None:
         """Print the message above the bars."""
