@@ -42,6 +42,7 @@ from memstrat.generators.study_fields import (
     as_finding,
 )
 from memstrat.model import (
+    DEFAULT_STRATEGY,
     Fill,
     Isa,
     Op,
@@ -131,6 +132,13 @@ class StrategyTable(StudyTable):
             raise ValueError(
                 "memset and memcpy are for GCC, limits are for clang: no compiler takes both; "
                 "write two strategies"
+            )
+        if (self.strategy().asked == DEFAULT_STRATEGY.asked) != (
+            self.name == DEFAULT_STRATEGY.name
+        ):
+            raise ValueError(
+                f"{self.name}: reports call a compiler's own choice `default`, so that is the name "
+                "of a strategy that asks for nothing, and of no other"
             )
         return self
 

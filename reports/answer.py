@@ -4,7 +4,7 @@ Nothing here is known beforehand: each clause comes from `pair_ranges`, `crossov
 lowerings of the compilers' defaults, or says why there is none.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pandas as pd
 
@@ -210,27 +210,38 @@ def _defaults(results: Results, page: Page) -> pd.DataFrame:
     )
 
 
-def toolchain_text(vendor: str, version: str) -> str:
-    """`gcc 12.2`: the vendor and the two leading numbers of the version."""
-    return f"{vendor} {'.'.join(version.split('.')[:2])}"
+def toolchain_texts(results: Results) -> dict[str, str]:
+    """What to call each toolchain: `gcc 12.2`, its vendor and the version's two leading numbers.
+
+    Toolchains that share these have their names beside: `gcc 12.2 (patched)`.
+    """
+    columns = ["toolchain", "vendor", "version"]
+    rows = results.table("variants")[columns].drop_duplicates("toolchain")
+    texts = {
+        str(row.toolchain): f"{row.vendor} {'.'.join(str(row.version).split('.')[:2])}"
+        for row in rows_of(rows)
+    }
+    shared = Counter(texts.values())
+    return {name: f"{text} ({name})" if shared[text] > 1 else text for name, text in texts.items()}
 
 
 def _who_emits(results: Results, page: Page, contender: str) -> str:
     """`gcc 12.2's default emits it from 88 bytes to 8 KiB (SSE2)`, for every default that does."""
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     frame = _defaults(results, page)
-    for (vendor, version, isa), rows in frame.groupby(["vendor", "version", "isa"], sort=False):
+    names = toolchain_texts(results)
+    for (toolchain, isa), rows in frame.groupby(["toolchain", "isa"], sort=False):
         where = _emitted_where(rows, contender)
         if where:
-            told[toolchain_text(str(vendor), str(version)), where].append(str(isa))
+            told[names[str(toolchain)], where].append(str(isa))
     if frame.empty:
         return "no compiler's default was built"
     if not told:
         return "no default at -O2 emits it"
     by_tool: dict[str, list[str]] = defaultdict(list)
     for (tool, where), isas in told.items():
-        names = [ISA_NAMES[Isa(isa)] for isa in sorted(isas, key=lambda isa: Isa(isa).widest_store)]
-        by_tool[tool].append(f"{where} ({joined(names)})")
+        ordered = sorted(map(Isa, isas), key=lambda isa: isa.widest_store)
+        by_tool[tool].append(f"{where} ({joined([ISA_NAMES[isa] for isa in ordered])})")
     return ", ".join(
         f"{tool}'s default emits it {joined(clauses)}" for tool, clauses in by_tool.items()
     )
@@ -264,6 +275,7 @@ def _emitted_sentences(results: Results, page: Page) -> list[str]:
 def _cost_sentences(results: Results, page: Page) -> list[str]:
     """What each default costs at its worst size, where that is more than 5 %."""
     costs = on_page(default_costs(results), page)
+    names = toolchain_texts(results)
     told = []
     for isa in (Isa.GPR, Isa.SSE2):
         rows = costs[(costs["isa"] == isa.value) & (costs["ratio"] > 1.05)]
@@ -271,7 +283,7 @@ def _cost_sentences(results: Results, page: Page) -> list[str]:
             "ratio", ascending=False
         )
         clauses = [
-            f"{toolchain_text(row.vendor, row.version)}'s default takes"
+            f"{names[row.toolchain]}'s default takes"
             f" {cycles_text(row.cycles)} cycles at {bytes_text(row.size)},"
             f" {_named(row.best)} {cycles_text(row.best_cycles)}"
             for row in rows_of(worst)

@@ -177,7 +177,7 @@ def default_variants(results: Results, page: tuple[str, str, int], isa: str) -> 
 
 
 COST_COLUMNS = [
-    *(*PAGE, "size", "label", "vendor", "version", "isa", "contender", "code"),
+    *(*PAGE, "size", "label", "toolchain", "isa", "contender", "code"),
     *("ratio", "cycles", "best", "best_cycles"),
 ]
 
@@ -207,7 +207,7 @@ def _page_costs(results: Results, page: tuple[str, str, int]) -> pd.DataFrame:
     cycles = cycles[["size", "code", "cycles"]]
     emitted = pd.concat([default_variants(results, page, isa) for isa in ISA_NAMES])
     paired = (
-        emitted[["size", "label", "vendor", "version", "isa", "contender", "code"]]
+        emitted[["size", "label", "toolchain", "isa", "contender", "code"]]
         .merge(_best(results, page, samples), on=["isa", "size"])
         .merge(samples, on=["size", "code"])
         .merge(_as_best(samples), on=["size", "best_code"])

@@ -46,6 +46,11 @@ _IGNORED_VARIABLES = frozenset(
     }
 )
 
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+"""Control and operating-system sequences of ECMA-48, such as colours, titles and links."""
+
+_CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
+
 _OUT_OF_MEMORY = re.compile(
     rb"out of memory|cannot allocate memory|virtual memory exhausted|bad_alloc|MemoryError"
     rb"|memory exhausted|failed to map segment",
@@ -160,13 +165,21 @@ def failure_text(completed: Completed, *, lines: int = 20, width: int = 300) -> 
     At most `lines` lines of output, each cut at `width` characters.
     """
     command = _cut(" ".join(completed.command), width)
-    output = completed.error_text.strip() or completed.text.strip()
+    output = printable(completed.error_text.strip() or completed.text.strip())
     shown = [_cut(line, width) for line in output.splitlines()]
     if len(shown) > lines:
         shown = [f"... {len(shown) - lines} more lines", *shown[-lines:]]
     return "\n".join(
         [f"{command}: {completed.detail}", textwrap.indent("\n".join(shown), "    ")]
     ).rstrip()
+
+
+def printable(text: str) -> str:
+    """`text` without what would steer a terminal: colours and other sequences, control characters.
+
+    Line ends and tabs stay.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _SEQUENCE.sub("", text))
 
 
 def _cut(line: str, width: int) -> str:

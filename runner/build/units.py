@@ -23,7 +23,7 @@ from memstrat.model import Failure, Kernel, Stage, Variant, Vendor, digest_of
 from memstrat.runner.build.expand_dump import DUMP_FLAG, split_expand_dump
 from memstrat.runner.cache import Cache
 from memstrat.runner.isolate import isolate
-from memstrat.runner.processes import Completed, failure_text, run_process
+from memstrat.runner.processes import Completed, failure_text, printable, run_process
 from memstrat.runner.toolchains.probe import ignored_limits
 
 _FORMAT = 1
@@ -255,8 +255,8 @@ def _run(command: tuple[str, ...], text: str, limits: Limits) -> Completed:
 
 def _reason(what: str, done: Completed, messages: str) -> str:
     """How a step ended and the first lines of what it said; for people, in one short text."""
-    lines = [line.strip()[:_REASON_WIDTH] for line in messages.splitlines() if line.strip()]
-    said = "\n".join(lines[:_REASON_LINES])
+    lines = [line.strip() for line in printable(messages).splitlines() if line.strip()]
+    said = "\n".join(line[:_REASON_WIDTH] for line in lines[:_REASON_LINES])
     return f"{what}: {done.detail}" + (f"\n{said}" if said else "")
 
 

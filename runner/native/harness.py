@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from memstrat.errors import HarnessError
 from memstrat.runner.native.pack import write_executable
-from memstrat.runner.processes import child_environment, failure_text, run_process
+from memstrat.runner.processes import child_environment, failure_text, printable, run_process
 
 COMPILE_FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
 """How the harness is compiled; its own speed outside of timed code does not matter."""
@@ -149,6 +149,6 @@ def _lines(stream: IO[bytes], silence_s: float) -> Iterator[bytes]:
 
 def _ending(returncode: int, errors: IO[bytes]) -> str:
     errors.seek(0)
-    said = errors.read(4096).decode(errors="replace").strip()
+    said = printable(errors.read(4096).decode(errors="replace").strip())
     how = f"killed by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
     return f"the harness ended early ({how})" + (f": {said}" if said else "")

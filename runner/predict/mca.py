@@ -77,18 +77,20 @@ def analyse(
 
 
 def resolve_cpu(analyser: Analyser, cpu: str) -> CpuModel | None:
-    """The model that llvm-mca has for `cpu`, which may be `native`; None for a CPU unknown to it.
+    """The model that llvm-mca has for `cpu`, which may be `native`; None for a CPU unknown to it,
+    and where its output is not that of an llvm-mca.
 
     An llvm-mca older than the CPU that it runs on resolves `native` to `generic`.
     """
     done = _run(_input((Region(name="probe", instructions=("nop",)),)), 1, analyser, cpu, 60)
     if not done.succeeded or _UNKNOWN_CPU.search(done.error_text):
         return None
-    target = json.loads(done.stdout)["TargetInfo"]
-    name = str(target["CPUName"])
-    alike = takewhile(
-        lambda letters: len(set(letters)) == 1, zip(*target["Resources"], strict=False)
-    )
+    try:
+        target = json.loads(done.stdout)["TargetInfo"]
+        name, resources = str(target["CPUName"]), list(target["Resources"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*resources, strict=False))
     common = "".join(letters[0] for letters in alike)
     model = re.sub(r"(Port.*|[^A-Za-z0-9]+)$", "", common)
     return CpuModel(name=name, label=f"{name} ({model})" if model else name)

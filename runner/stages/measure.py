@@ -227,4 +227,4 @@ def _summary(estimates: Sequence[Row], cells: int) -> str:
     estimated = {cell_key(row) for row in estimates}
     doubted = {cell_key(row) for row in estimates if row["warnings"]}
     text = f"{len(estimates)} codes in {len(estimated)} of {cells} cells"
-    return f"{text}, {len(doubted)} cells with warnings" if doubted else text
+    return f"{text}, {len(doubted)} of them with warnings" if doubted else text

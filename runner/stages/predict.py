@@ -36,7 +36,7 @@ def run_predict(emitted: Emitted, context: Context) -> list[str]:
         context.listener.warn(f"nothing is predicted: {error}")
         return []
     if cpu is None:
-        context.listener.warn(f"nothing is predicted: {analyser.label} does not know this CPU")
+        context.listener.warn(f"nothing is predicted: {analyser.label} has no model of this CPU")
         return []
     tasks = _tasks(emitted, analyser, cpu)
     done = {work for (work,) in context.store.done(PREDICTIONS)} & set(tasks)
