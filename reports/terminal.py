@@ -37,6 +37,10 @@ def print_report(results: Results, console: Console) -> None:
         )
         _print_table(console, pairs_table(results, page, f"{title}: crossovers, form against form"))
         _print_table(console, emitted_table(results, page, f"{title}: emitted by default"))
+    for detail, count in skipped_counts(results):
+        console.print(
+            f"\nNot run here: {count} of the emitted codes ({escape(detail)}).", highlight=False
+        )
     failures = results.table("failures")
     if len(failures):
         stages = ", ".join(
@@ -45,6 +49,13 @@ def print_report(results: Results, console: Console) -> None:
         console.print(
             f"\nFailed or skipped: {escape(stages)}; the HTML report says why.", highlight=False
         )
+
+
+def skipped_counts(results: Results) -> list[tuple[str, int]]:
+    """Why codes were not run on this machine, such as `this CPU has no avx512`, and how many."""
+    verifications = results.table("verifications")
+    skipped = verifications[verifications["outcome"] == "skipped"].drop_duplicates(["code"])
+    return [(str(why), int(count)) for why, count in skipped["detail"].value_counts().items()]
 
 
 def _print_table(console: Console, table: Table) -> None:

@@ -73,7 +73,9 @@ def run_pipeline(request: Request, listener: Listener, executor: Executor | None
         run = _carry_out(request, plan, context, cpu)
         store.write_run(run)
     if cpu is not None and not run["works"]["estimates"]:
-        raise NothingDoneError(_nothing("verified and measured", request, context))
+        nothing = _nothing("verified and measured on this CPU", request, context)
+        told = f"`memstrat report {request.directory}` shows what was emitted and predicted"
+        raise NothingDoneError(f"{nothing}\n{told}")
 
 
 def _carry_out(request: Request, plan: Plan, context: Context, cpu: int | None) -> dict[str, Any]:

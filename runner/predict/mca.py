@@ -77,10 +77,10 @@ def analyse(
 
 
 def resolve_cpu(analyser: Analyser, cpu: str) -> CpuModel | None:
-    """The model that llvm-mca has for `cpu`, which may be `native`; None for a CPU unknown to it,
-    and where its output is not that of an llvm-mca.
+    """The model that llvm-mca has for `cpu`, which may be `native`; None for a CPU unknown to it.
 
-    An llvm-mca older than the CPU that it runs on resolves `native` to `generic`.
+    None also stands for output that is not an llvm-mca's. An llvm-mca older than the CPU that it
+    runs on resolves `native` to `generic`.
     """
     done = _run(_input((Region(name="probe", instructions=("nop",)),)), 1, analyser, cpu, 60)
     if not done.succeeded or _UNKNOWN_CPU.search(done.error_text):

@@ -110,7 +110,8 @@ REFUSED = {
     '[[strategies]]\nname = "a"\nlimits = { memset = 1 }': "x.toml: strategies[0].limits",
     '[[strategies]]\nname = "a"\nlimits = {}': "name no op",
     '[[strategies]]\nname = "a"\nflags = ["-B."]': "x.toml: strategies[0].flags",
-    '[[strategies]]\nname = "default"\n[[strategies]]\nname = "default"': "two",
+    '[[strategies]]\nname = "a"\nmemset = "loop:-1:align"\n'
+    '[[strategies]]\nname = "a"\nmemset = "libcall:-1:align"': "two",
     '[[strategies]]\nname = "a"': "strategy that asks for nothing",
     '[[strategies]]\nname = "default"\nflags = ["-mno-sse"]': "strategy that asks for nothing",
     '[[strategies]]\nname = "a"\nmemset = "loop:-1:align"\nlimits = { memset = 9 }': "two",
