@@ -47,11 +47,13 @@ def _estimates(results: Results) -> pd.DataFrame:
 
 
 def write_csv(results: Results, directory: Path) -> list[Path]:
-    """Write one CSV file per frame into `directory`, which is made; the paths, in order."""
+    """Write one CSV file per frame into `directory`, which is made, each whole; the paths, in order."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, frame in csv_frames(results).items():
         path = directory / f"{name}.csv"
-        frame.to_csv(path, index=False, lineterminator="\n")
+        partial = path.with_name(f"{path.name}.partial")
+        frame.to_csv(partial, index=False, lineterminator="\n")
+        partial.replace(path)
         paths.append(path)
     return paths

@@ -30,12 +30,15 @@ def contents_of(emitted: Emitted, verified: Verified) -> PackContents:
 
 
 def _baseline_order(row: Row) -> tuple[object, ...]:
-    """First what a compiler emits unasked, with the fewest registers: it runs on every CPU."""
+    """First what a compiler emits unasked, with the fewest registers: it runs on every CPU.
+
+    No name counts: with a new one the cell would be another and be measured again.
+    """
     return (
         row["vendor"] == Vendor.REFERENCE,
         row["strategy"] != DEFAULT_STRATEGY.name,
         list(Isa).index(Isa(row["isa"])),
-        row["label"],
+        row["variant"],
         row["kernel"],
     )
 
