@@ -47,7 +47,7 @@ def _estimates(results: Results) -> pd.DataFrame:
 
 
 def write_csv(results: Results, directory: Path) -> list[Path]:
-    """Write one CSV file per frame into `directory`, which is made, each whole; the paths, in order."""
+    """Write one CSV file per frame, each whole, into `directory`, which is made; their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, frame in csv_frames(results).items():
