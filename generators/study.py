@@ -64,6 +64,10 @@ MIN_PROCESSES = 5
 """Fewer processes give an interval that is no use."""
 
 
+_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
+"""Text without line ends and without characters that steer a terminal."""
+
+
 def _target_item(value: object) -> object:
     return {"isa": value} if isinstance(value, str) else value
 
@@ -173,7 +177,7 @@ class Study(StudyTable):
 
     name: Name
     """Short name, used for the results folder."""
-    title: Annotated[StrictStr, StringConstraints(max_length=200)] = ""
+    title: Annotated[StrictStr, StringConstraints(max_length=200, pattern=_ONE_LINE)] = ""
     """One line for the head of the report."""
     description: Annotated[StrictStr, StringConstraints(max_length=10_000)] = ""
     """What the study is about, for its readers."""

@@ -62,7 +62,13 @@ def answers(results: Results) -> list[tuple[str, list[str]]]:
     told = [(operation_text(*page[:2]), _sentences(results, page)) for page in pages]
     heading, (first, *others) = told[0]
     opened = (heading, [f"On this CPU ({cpu_text(results)}), {first}", *others])
-    return [*([("", [caution])] if caution else []), opened, *told[1:]]
+    others_told = [(about, list(map(_capitalised, sentences))) for about, sentences in told[1:]]
+    return [*([("", [caution])] if caution else []), opened, *others_told]
+
+
+def _capitalised(sentence: str) -> str:
+    """Names of compilers keep their small letters."""
+    return f"No{sentence[2:]}" if sentence.startswith("no ") else sentence
 
 
 def _caution(results: Results) -> str:
@@ -179,6 +185,8 @@ def _range_text(
     won: tuple[int, int],
     grid: tuple[int, int],
 ) -> str:
+    if grid[0] == grid[1]:
+        return f"at {bytes_text(grid[0])}, the only size in common"
     if won == grid:
         return f"at every size from {size_text(grid[0])} to {bytes_text(grid[1])}"
     if won[0] == grid[0]:
@@ -193,7 +201,7 @@ def _range_text(
         f" [{low}, {high}]" for low, high in zip(found["low"], found["high"], strict=True)
     )
     start = f"from {size_text(won[0])}{interval}"
-    unit = "" if not interval and size_text(won[0]).endswith("KiB") else " bytes"
+    unit = "" if not interval and size_text(won[0]).endswith("iB") else " bytes"
     return f"{start}{unit} on" if won[1] == grid[1] else f"{start} to {bytes_text(won[1])}"
 
 
@@ -269,7 +277,8 @@ def _plain_range(low: int, high: int, last: int) -> str:
 def _emitted_sentences(results: Results, page: Page) -> list[str]:
     found = on_page(results.emitted, page)["contender"].unique()
     reps = in_order(label for label in found if label.startswith("rep"))[::-1]
-    return [f"`{rep}`: {_who_emits(results, page, rep)}." for rep in reps]
+    told = [f"`{rep}`: {_who_emits(results, page, rep)}." for rep in reps]
+    return told or ["Nothing emits a `rep` form here."]
 
 
 def _cost_sentences(results: Results, page: Page) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import log2
+from math import ceil, log2
 
 import pandas as pd
 
@@ -214,21 +214,22 @@ def _ranges_text(ranges: pd.DataFrame, starts: pd.DataFrame) -> str:
     return ", ".join(clauses)
 
 
+MOST_TICKS = 11
+"""As many as a map from 8 bytes to 8 KiB has; more would overlap."""
+
+
 def axis_ticks(grid: list[int]) -> tuple[tuple[float, str], ...]:
     """Powers of two on a map's axis: percent from the left, and label."""
     edges = _edges(grid)
-    powers = (1 << bit for bit in range(31))
-    return tuple(
-        (round(_percent(power, edges), 2), size_text(power))
-        for power in powers
-        if grid and grid[0] <= power <= grid[-1]
-    )
+    powers = [1 << bit for bit in range(31) if grid and grid[0] <= 1 << bit <= grid[-1]]
+    thinned = powers[:: ceil(len(powers) / MOST_TICKS)] if powers else grid[:1]
+    return tuple((round(_percent(tick, edges), 2), size_text(tick)) for tick in thinned)
 
 
 def _edges(grid: list[int]) -> tuple[float, float]:
     if len(grid) < 2:
-        return (grid[0] * 0.9, grid[0] * 1.1) if grid else (1.0, 2.0)
-    return float(grid[0]), grid[-1] * grid[-1] / grid[-2]
+        return (float(grid[0]), grid[0] * 2.0) if grid else (1.0, 2.0)
+    return float(grid[0]), grid[-1] * min(grid[-1] / grid[-2], 2.0)
 
 
 def _percent(size: float, edges: tuple[float, float]) -> float:

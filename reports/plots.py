@@ -94,11 +94,15 @@ def curves_plot(
         _empty_call(y, colours),
         _bands(x, hue),
         _lines(x, y, hue, labels),
+        *_lone_points(x, y, hue),
         *_line_names(y, _cycles_axis("place", cycles), hue, themed("--bg", colours)),
         _hover_points(x, y, hue),
     ]
     empty = pd.DataFrame({"cycles": [round(float(results.estimates["empty_cycles"].median()), 2)]})
-    data = {"rows": rows, "defaults": defaults, "edge": edge, "inside": inside, "empty": empty}
+    lone = rows[rows.groupby("contender")["size"].transform("count") == 1]
+    data = {"rows": rows, "lone": lone, "defaults": defaults, "edge": edge, "inside": inside}
+    # What lies beyond a logarithmic axis would be drawn far below the plot.
+    data["empty"] = empty[empty["cycles"] >= cycles[0]]
     chart = alt.layer(*layers).properties(height=HEIGHT, width="container")
     return _finished(chart, data, colours)
 
@@ -119,17 +123,29 @@ def _cycles_axis(column: str, domain: tuple[float, float]) -> alt.Y:
 
 def _ticks(domain: tuple[float, float]) -> list[float]:
     candidates = [m * 10.0**e for e in range(-2, 8) for m in (1, 2, 5)]
-    return [tick for tick in candidates if domain[0] <= tick <= domain[1]]
+    ticks = [tick for tick in candidates if domain[0] <= tick <= domain[1]]
+    return ticks if len(ticks) > 1 else [float(f"{end:.2g}") for end in domain]
 
 
 def _size_axis(sizes: tuple[int, int]) -> alt.X:
-    powers = [1 << bit for bit in range(31) if sizes[0] <= 1 << bit <= sizes[1]]
-    text = "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value + ''"
+    smallest, largest = sizes
+    powers = [1 << bit for bit in range(31) if smallest <= 1 << bit <= largest]
+    # The logarithms of one size span nothing: it stands in the middle.
+    domain = [smallest, largest] if smallest < largest else [smallest / 2, largest * 2]
+    text = (
+        "datum.value % 1048576 == 0 ? datum.value / 1048576 + ' MiB' : "
+        "datum.value % 1024 == 0 ? datum.value / 1024 + ' KiB' : datum.value + ''"
+    )
     return alt.X(
         "size:Q",
         title="bytes",
-        scale=alt.Scale(type="log", base=2, domain=list(sizes), nice=False),
-        axis=alt.Axis(values=powers, labelExpr=text, labelOverlap="greedy", labelFlush=False),
+        scale=alt.Scale(type="log", base=2, domain=domain, nice=False),
+        axis=alt.Axis(
+            values=powers or [smallest, largest],
+            labelExpr=text,
+            labelOverlap="greedy",
+            labelFlush=False,
+        ),
     )
 
 
@@ -144,6 +160,14 @@ def _lines(x: alt.X, y: alt.Y, hue: alt.Color, labels: Sequence[str]) -> Any:
         "contender:N", legend=None, scale=alt.Scale(domain=list(labels), range=dashes)
     )
     return _chart("rows").mark_line(strokeWidth=1.7).encode(x=x, y=y, color=hue, strokeDash=dash)
+
+
+def _lone_points(x: alt.X, y: alt.Y, hue: alt.Color) -> list[Any]:
+    """A form that was measured at one size alone: a line and a band of it would be invisible."""
+    low, high = alt.Y("low:Q", title=CYCLES), alt.Y2("high:Q")
+    interval = _chart("lone").mark_rule(strokeWidth=4, opacity=0.22)
+    points = _chart("lone").mark_point(size=30, filled=True, opacity=1)
+    return [interval.encode(x=x, y=low, y2=high, color=hue), points.encode(x=x, y=y, color=hue)]
 
 
 def _empty_call(y: alt.Y, colours: Colours) -> Any:

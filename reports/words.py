@@ -11,14 +11,16 @@ ISA_NAMES = {
 
 
 def size_text(size: int) -> str:
-    """`768`, `8 KiB`: whole KiB from 1024 on, bytes otherwise."""
+    """`768`, `8 KiB`, `1 MiB`: whole KiB and MiB where it is such, bytes otherwise."""
+    if size >= 1 << 20 and size % (1 << 20) == 0:
+        return f"{size >> 20} MiB"
     return f"{size // 1024} KiB" if size >= 1024 and size % 1024 == 0 else str(size)
 
 
 def bytes_text(size: int) -> str:
     """The same with its unit: `768 bytes`, `8 KiB`."""
     text = size_text(size)
-    return text if text.endswith("KiB") else f"{text} bytes"
+    return text if text.endswith("iB") else f"{text} bytes"
 
 
 def operation_text(op: str, fill: str) -> str:

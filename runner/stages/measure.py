@@ -195,9 +195,13 @@ class Session:
         return list(zip(self._cells, self._works, strict=True))
 
     def _write_machine(self) -> None:
-        """The machine and its state while it measured; nothing where nothing was measured now."""
-        if self._conditions:
-            clocks = [row["ticks_per_cycle"] for row in self._samples()]
+        """The machine and its state while it measured, where nobody wrote that down before.
+
+        An earlier run may have been killed, and a process cut short, before they told their state.
+        """
+        clocks = [row["ticks_per_cycle"] for row in self._samples()]
+        known = self._context.store.done(MACHINE, ("machine",))
+        if self._conditions or (clocks and (self._request.machine.digest,) not in known):
             row = machine_row(
                 self._request.machine, ticks_per_cycle=clocks, conditions=self._conditions
             )

@@ -1,5 +1,7 @@
 """What the plots are made of: names that do not collide, words, and specifications Vega accepts."""
 
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reports.conftest import make_results
+from tests.reports.synthetic import World
 
 from memstrat.reports.frames import Results
 from memstrat.reports.line_labels import spread
@@ -75,16 +79,59 @@ def test_the_bars_of_a_map_fill_its_axis(results: Results) -> None:
 def test_a_map_of_one_size_has_an_axis() -> None:
     ((left, text),) = axis_ticks([64])
     assert text == "64"
-    assert 0 < left < 100
+    assert 0 <= left < 100
+
+
+def test_the_axis_of_a_wide_map_has_room_for_its_labels() -> None:
+    ticks = axis_ticks([1, 8, 1 << 20])
+    assert ticks[0] == (0, "1")
+    assert min(after[0] - before[0] for before, after in pairwise(ticks)) > 8
+
+
+@pytest.fixture(scope="module")
+def of_one_size() -> Results:
+    return make_results(World(sizes=[4104]))
+
+
+def test_a_map_of_one_size_is_one_bar(of_one_size: Results) -> None:
+    for _, lines in page_section(of_one_size, PAGE).maps:
+        for line in lines:
+            (segment,) = line.segments
+            assert (segment.left, segment.width) == (0, pytest.approx(100))
+
+
+def test_a_plot_of_one_size_is_as_high_as_any_other(of_one_size: Results) -> None:
+    """An empty call takes far less than 4 KiB do: it must not stretch the plot down to itself."""
+    spec = curves_plot(of_one_size, PAGE, "gpr", colours="light")
+    assert spec is not None
+    svg = vl_convert.vegalite_to_svg({**spec, "width": 500})
+    height = re.search(r'height="([0-9.]+)"', svg)
+    assert height is not None
+    assert float(height[1]) < 600
+    assert ">4104<" in svg
+    assert "NaN" not in svg
+
+
+def test_a_form_of_one_size_is_a_point_on_its_plot(of_one_size: Results) -> None:
+    spec = curves_plot(of_one_size, PAGE, "gpr")
+    assert spec is not None
+    assert {row["contender"] for row in spec["datasets"]["lone"]} >= {"rep stosq", "libc call"}
 
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(768, "768"), (1000, "1000"), (1024, "1 KiB"), (1152, "1152"), (8192, "8 KiB")],
+    [
+        (768, "768"),
+        (1000, "1000"),
+        (1024, "1 KiB"),
+        (1152, "1152"),
+        (8192, "8 KiB"),
+        (3 << 20, "3 MiB"),
+    ],
 )
 def test_sizes_are_named_in_whole_units(size: int, text: str) -> None:
     assert size_text(size) == text
-    assert bytes_text(size) == (text if "KiB" in text else f"{text} bytes")
+    assert bytes_text(size) == (text if "iB" in text else f"{text} bytes")
 
 
 def test_cycles_are_named_with_the_digits_they_have() -> None:
