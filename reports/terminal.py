@@ -21,6 +21,9 @@ from memstrat.reports.words import ISA_NAMES
 
 Page = tuple[str, str, int]
 
+USUAL_WIDTH = 72
+"""Characters in a line that no table needs more of to be read with ease."""
+
 
 def print_report(results: Results, console: Console) -> None:
     """Print the answer, then for each op the winning forms by ISA and the crossovers by pair."""
@@ -60,6 +63,9 @@ def skipped_counts(results: Results) -> list[tuple[str, int]]:
 
 def _print_table(console: Console, table: Table) -> None:
     if table.row_count:
+        if console.width < USUAL_WIDTH:
+            for column in table.columns:  # else those that may wrap would vanish
+                column.no_wrap, column.overflow = False, "fold"
         console.print()
         console.print(table, highlight=False)
 

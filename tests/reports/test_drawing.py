@@ -84,7 +84,7 @@ def test_a_map_of_one_size_has_an_axis() -> None:
 
 def test_the_axis_of_a_wide_map_has_room_for_its_labels() -> None:
     ticks = axis_ticks([1, 8, 1 << 20])
-    assert ticks[0] == (0, "1")
+    assert ticks[0][0] == 0
     assert min(after[0] - before[0] for before, after in pairwise(ticks)) > 8
 
 
@@ -97,7 +97,8 @@ def test_a_map_of_one_size_is_one_bar(of_one_size: Results) -> None:
     for _, lines in page_section(of_one_size, PAGE).maps:
         for line in lines:
             (segment,) = line.segments
-            assert (segment.left, segment.width) == (0, pytest.approx(100))
+            assert segment.left == 0
+            assert segment.width == pytest.approx(100)
 
 
 def test_a_plot_of_one_size_is_as_high_as_any_other(of_one_size: Results) -> None:

@@ -26,7 +26,14 @@ def test_the_terminal_report_reads_as_it_should(results: Results, golden: Golden
     golden("terminal.txt", printed(results, 80))
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_narrow_terminal_loses_nothing(results: Results) -> None:
+    def letters(text: str) -> str:
+        return "".join(sorted(text.replace("─", "").replace(" ", "").replace("\n", "")))
+
+    assert letters(printed(results, 40)) == letters(printed(results, 80))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_line_is_wider_than_the_console(results: Results, width: int) -> None:
     assert max(len(line) for line in printed(results, width).splitlines()) <= width
 
