@@ -113,6 +113,8 @@ REFUSED = {
     '[[strategies]]\nname = "a"\nmemset = "loop:-1:align"\n'
     '[[strategies]]\nname = "a"\nmemset = "libcall:-1:align"': "two",
     '[[strategies]]\nname = "a"': "strategy that asks for nothing",
+    'title = "\\u001b[31mred"': "x.toml: title",
+    'title = "two\\nlines"': "x.toml: title",
     '[[strategies]]\nname = "default"\nflags = ["-mno-sse"]': "strategy that asks for nothing",
     '[[strategies]]\nname = "a"\nmemset = "loop:-1:align"\nlimits = { memset = 9 }': "two",
 }

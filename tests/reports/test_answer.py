@@ -45,3 +45,18 @@ def test_an_answer_from_a_busy_machine_opens_with_a_caution() -> None:
     assert "quieter machine" in opening
     tables["estimates"]["warnings"] = [["wide interval"] for _ in doubted]
     assert not answer(Results(tables=tables))[0].startswith("Read this with caution")
+
+
+def test_compilers_of_one_version_are_told_apart_by_name() -> None:
+    tables = make_tables(World(ops=(MEMSET,), isas=("gpr",), sizes=[64, 128, 256]))
+    variants = tables["variants"]
+    ours = variants["toolchain"] != "reference"
+    tables["variants"] = variants.assign(
+        vendor=variants["vendor"].where(~ours, "gcc"),
+        version=variants["version"].where(~ours, "12.2.0"),
+    )
+    names = sorted(set(variants["toolchain"][ours]))
+    assert len(names) == 2
+    text = " ".join(answer(Results(tables=tables)))
+    assert "gcc 12.2's" not in text
+    assert f"gcc 12.2 ({names[-1]})'s default" in text

@@ -95,3 +95,16 @@ def test_stands_where_the_user_keeps_caches(
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache_directory() == tmp_path / ".cache" / "memstrat"
+
+
+def test_a_user_without_a_home_has_a_cache_that_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nobody)
+    cache = Cache(directory=default_cache_directory())
+    cache.put("build", KEY, b"blob")
+    assert cache.get("build", KEY) is None

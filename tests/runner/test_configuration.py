@@ -75,3 +75,12 @@ def test_a_name_given_twice_is_refused() -> None:
     with pytest.raises(ToolchainError, match="twice"):
         parse_toolchain_options(["a=gcc", "a=clang"])
     assert parse_toolchain_options(["a=gcc", "b=clang"]) == {"a": ("gcc",), "b": ("clang",)}
+
+
+def test_a_user_without_a_home_has_no_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nobody)
+    assert load_configuration() == {}

@@ -96,6 +96,14 @@ def test_a_cpu_that_the_analyser_does_not_know_is_an_error(
         predict({"a": ("nop",)}, fake, "zen9", executor=executor)
 
 
+@pytest.mark.parametrize("says", ["garbage", "[]", "{}", '{"TargetInfo": 3}'])
+def test_what_answers_like_no_analyser_has_no_model(tmp_path: Path, says: str) -> None:
+    path = tmp_path / "llvm-mca"
+    path.write_text(f"#!/bin/sh\ncat >/dev/null; echo '{says}'\n")
+    path.chmod(0o755)
+    assert resolve_cpu(Analyser(command=(str(path),), version="99.1"), "native") is None
+
+
 def test_a_return_costs_nothing_and_nothing_costs_nothing(
     fake: Analyser, executor: Executor
 ) -> None:

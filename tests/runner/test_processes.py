@@ -3,11 +3,14 @@ import signal
 import sys
 import threading
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memstrat.runner.processes import Outcome, failure_text, run_process
+from memstrat.runner.processes import Outcome, failure_text, printable, run_process
 
 SH = "/bin/sh"
 
@@ -167,3 +170,21 @@ def test_a_failure_reads_as_command_ending_and_indented_bounded_output() -> None
 
 def test_a_failure_without_output_has_no_trailing_blank() -> None:
     assert failure_text(run_process(("false",), timeout_s=20)) == "false: exit code 1"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("\x1b[01;31merror:\x1b[0m no\n\tbut", "error: no\n\tbut"),
+        ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", "ab"),
+        ("bell\x07, back\x08, csi\x9b2J, del\x7f", "bell�, back�, csi�2J, del�"),
+        ("é 漢 😀", "é 漢 😀"),
+    ],
+)
+def test_nothing_that_a_program_says_steers_the_terminal(said: str, shown: str) -> None:
+    assert printable(said) == shown
+
+
+@given(st.text())
+def test_what_is_printable_has_no_control_characters(said: str) -> None:
+    assert not [c for c in printable(said) if unicodedata.category(c) == "Cc" and c not in "\n\t"]

@@ -122,3 +122,23 @@ def test_every_table_has_a_frame_even_when_empty(store: Store) -> None:
 def test_every_column_is_documented() -> None:
     assert all(column.note for table in TABLES for column in table.columns)
     assert all(table.row for table in TABLES)
+
+
+def test_a_run_killed_while_it_made_the_folder_can_be_repeated(tmp_path: Path) -> None:
+    (tmp_path / "memstrat.json.123.unfinished").write_text('{"sch')
+    with Store.create(tmp_path).locked():
+        pass
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize("place", ["/proc/memstrat", "/dev/null/memstrat"])
+def test_a_folder_that_cannot_be_made_is_refused_by_name(place: str) -> None:
+    with pytest.raises(ResultsError, match=f"{place}: cannot be written"):
+        Store.create(Path(place))
+
+
+def test_a_part_that_cannot_be_written_is_refused_and_leaves_nothing(store: Store) -> None:
+    (store.directory / "tables").write_text("in the way")
+    with pytest.raises(ResultsError, match=r"tables/failures/.*cannot be written"):
+        store.append(FAILURES, [failure("a")])
+    assert not list(store.directory.rglob("*.unfinished"))
