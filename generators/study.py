@@ -39,6 +39,7 @@ from memstrat.generators.study_fields import (
     Stores,
     StringopText,
     StudyTable,
+    Title,
     as_finding,
 )
 from memstrat.model import (
@@ -62,10 +63,6 @@ MAX_LOWERINGS = 500_000
 
 MIN_PROCESSES = 5
 """Fewer processes give an interval that is no use."""
-
-
-_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
-"""Text without line ends and without characters that steer a terminal."""
 
 
 def _target_item(value: object) -> object:
@@ -177,7 +174,7 @@ class Study(StudyTable):
 
     name: Name
     """Short name, used for the results folder."""
-    title: Annotated[StrictStr, StringConstraints(max_length=200, pattern=_ONE_LINE)] = ""
+    title: Title = ""
     """One line for the head of the report."""
     description: Annotated[StrictStr, StringConstraints(max_length=10_000)] = ""
     """What the study is about, for its readers."""

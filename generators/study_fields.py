@@ -98,6 +98,12 @@ def _alignment(value: int) -> int:
     return value
 
 
+def _one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("holds a line end or a control character; write one line of plain text")
+    return value
+
+
 def _cpu_name(value: str) -> str:
     if value == "native":
         raise ValueError(
@@ -144,6 +150,7 @@ def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 Several = Annotated[tuple[_T, ...], Field(min_length=1), AfterValidator(distinct)]
 Name = Annotated[StrictStr, StringConstraints(pattern=_NAME, max_length=64)]
+Title = Annotated[StrictStr, StringConstraints(max_length=200), AfterValidator(_one_line)]
 CpuName = Annotated[
     StrictStr, StringConstraints(pattern=_CPU_NAME, max_length=32), AfterValidator(_cpu_name)
 ]
