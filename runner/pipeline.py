@@ -13,8 +13,8 @@ from typing import Any
 from memstrat.errors import NothingDoneError, UsageError
 from memstrat.generators.plan import Plan, plan_study
 from memstrat.generators.study import Study
-from memstrat.runner.build.units import Limits
 from memstrat.runner.cache import Cache, default_cache_directory
+from memstrat.runner.compile.units import Limits
 from memstrat.runner.listener import Listener
 from memstrat.runner.native.harness import build_harness, machine_record
 from memstrat.runner.native.machine import machine_from_record

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from memstrat.generators.flags import variant_flags
 from memstrat.generators.plan import TranslationUnit
 from memstrat.model import Failure, Stage, Variant, Vendor, digest_of
-from memstrat.runner.build.expand_dump import parse_expand_dump
-from memstrat.runner.build.units import BuiltPart, Limits, assembler, build_unit, source_of
 from memstrat.runner.cache import Cache
+from memstrat.runner.compile.expand_dump import parse_expand_dump
+from memstrat.runner.compile.units import BuiltPart, Limits, assembler, build_unit, source_of
 from memstrat.runner.inspect.decode import disassemble
 from memstrat.runner.inspect.lowerings import inspect_object
 from memstrat.runner.rows import Row, code_row, kernel_row, lowering_row, variant_row
@@ -17,7 +17,7 @@ from memstrat.runner.stages.context import BuiltWorks, Context, known_failures, 
 from memstrat.runner.store import Store, rows_where
 from memstrat.runner.tables import CODES, KERNELS, LOWERINGS, VARIANTS
 
-_DOERS = ("memstrat.runner.build", "memstrat.runner.inspect")
+_DOERS = ("memstrat.runner.compile", "memstrat.runner.inspect")
 """What turns a unit into rows: a change of it makes the work another work."""
 
 

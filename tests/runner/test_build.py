@@ -28,10 +28,10 @@ from memstrat.model import (
     Vendor,
     digest_of,
 )
-from memstrat.runner.build import units as build
-from memstrat.runner.build.expand_dump import parse_expand_dump
-from memstrat.runner.build.units import BuildResult, Limits, build_unit, build_units
 from memstrat.runner.cache import Cache
+from memstrat.runner.compile import units as build
+from memstrat.runner.compile.expand_dump import parse_expand_dump
+from memstrat.runner.compile.units import BuildResult, Limits, build_unit, build_units
 from memstrat.runner.toolchains.discovery import candidates, resolve
 
 KERNELS = tuple(Kernel(op=Op.MEMSET, fill=Fill.ZERO, size=size) for size in range(8, 168, 8))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstrat.runner.build.expand_dump import DUMP_FLAG, parse_expand_dump, split_expand_dump
+from memstrat.runner.compile.expand_dump import DUMP_FLAG, parse_expand_dump, split_expand_dump
 
 DUMP = """\
 <stdin>:1:2: warning: something

@@ -16,7 +16,7 @@ from memstrat.model import Stage
 from memstrat.reports.frames import Results
 from memstrat.reports.load import load_results
 from memstrat.runner import pipeline
-from memstrat.runner.build.units import Limits
+from memstrat.runner.compile.units import Limits
 from memstrat.runner.native.harness import build_harness
 from memstrat.runner.pipeline import Request, run_pipeline
 from memstrat.runner.store import Store

@@ -11,9 +11,9 @@ from memstrat.errors import NothingDoneError
 from memstrat.generators.plan import Plan, TranslationUnit, plan_study
 from memstrat.generators.study import Study, study_from_options
 from memstrat.model import Failure, Lowering, Variant
-from memstrat.runner.build.expand_dump import parse_expand_dump
-from memstrat.runner.build.units import BuildResult, Limits, build_unit
 from memstrat.runner.cache import Cache, default_cache_directory
+from memstrat.runner.compile.expand_dump import parse_expand_dump
+from memstrat.runner.compile.units import BuildResult, Limits, build_unit
 from memstrat.runner.inspect.decode import disassemble
 from memstrat.runner.inspect.form_ranges import COLUMNS, FormRange, form_ranges, range_rows
 from memstrat.runner.inspect.lowerings import inspect_object

@@ -20,8 +20,8 @@ from memstrat.generators.flags import variant_flags
 from memstrat.generators.plan import TranslationUnit
 from memstrat.generators.reference import reference_source
 from memstrat.model import Failure, Kernel, Stage, Variant, Vendor, digest_of
-from memstrat.runner.build.expand_dump import DUMP_FLAG, split_expand_dump
 from memstrat.runner.cache import Cache
+from memstrat.runner.compile.expand_dump import DUMP_FLAG, split_expand_dump
 from memstrat.runner.isolate import isolate
 from memstrat.runner.processes import Completed, failure_text, printable, run_process
 from memstrat.runner.toolchains.probe import ignored_limits
