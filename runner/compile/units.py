@@ -9,8 +9,7 @@ exit codes of its own; so a compiler that fails is asked again next time.
 import functools
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,19 +86,6 @@ class BuildResult:
     unit: TranslationUnit
     parts: tuple[BuiltPart, ...]
     failures: tuple[Failure, ...]
-
-
-def build_units(
-    units: Iterable[TranslationUnit], executor: Executor, *, cache: Cache, limits: Limits
-) -> Iterator[BuildResult]:
-    """Build in `executor`, yielding results as they come."""
-    started = [executor.submit(build_unit, unit, cache=cache, limits=limits) for unit in units]
-    try:
-        for done in as_completed(started):
-            yield done.result()
-    finally:
-        for future in started:
-            future.cancel()
 
 
 def build_unit(unit: TranslationUnit, *, cache: Cache, limits: Limits) -> BuildResult:

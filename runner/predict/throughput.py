@@ -10,14 +10,12 @@ nothing here.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Executor, as_completed
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memstrat.errors import ToolchainError
 from memstrat.runner.isolate import isolate
-from memstrat.runner.predict.mca import CpuModel, Region, analyse, resolve_cpu
+from memstrat.runner.predict.mca import CpuModel, Region, analyse
 from memstrat.runner.toolchains.discovery import Analyser
 
 _SETTLED_INSTRUCTIONS = 512
@@ -57,52 +55,19 @@ class Batch:
 
 
 def predict(
-    paths: Mapping[str, tuple[str, ...]],
-    analyser: Analyser,
-    cpu: str = "native",
-    *,
-    executor: Executor,
+    paths: Mapping[str, tuple[str, ...]], analyser: Analyser, cpu: CpuModel
 ) -> dict[str, Prediction | str]:
-    """Cycles per call for each executed path, by its code's digest, or why there is no figure.
-
-    Raises ToolchainError where the analyser does not know `cpu`.
-    """
+    """Cycles per call for each executed path, by its name, or why there is no figure."""
     found: dict[str, Prediction | str] = {}
-    for some in predict_in_batches(paths, analyser, cpu, executor=executor):
-        found |= some
+    regions: list[Region] = []
+    for name, path in paths.items():
+        if reason := not_applicable(path):
+            found[name] = reason
+        else:
+            regions.append(Region(name=name, instructions=region_of(path)))
+    for batch in batches_of(regions):
+        found |= predict_batch(batch, analyser, cpu)
     return found
-
-
-def predict_in_batches(
-    paths: Mapping[str, tuple[str, ...]],
-    analyser: Analyser,
-    cpu: str = "native",
-    *,
-    executor: Executor,
-) -> Iterator[dict[str, Prediction | str]]:
-    """The same as `predict`, as results come: each path's digest in one of the dictionaries."""
-    reasons = {name: why for name, path in paths.items() if (why := not_applicable(path))}
-    if reasons:
-        yield dict(reasons)
-    if len(reasons) == len(paths):
-        return
-    known = resolve_cpu(analyser, cpu)
-    if known is None:
-        raise ToolchainError(f"{analyser.label} does not know the CPU {cpu!r}")
-    regions = (
-        Region(name=name, instructions=region_of(path))
-        for name, path in paths.items()
-        if name not in reasons
-    )
-    started = [
-        executor.submit(predict_batch, batch, analyser, known) for batch in batches_of(regions)
-    ]
-    try:
-        for done in as_completed(started):
-            yield done.result()
-    finally:
-        for future in started:
-            future.cancel()
 
 
 def not_applicable(path: tuple[str, ...]) -> str | None:

@@ -5,14 +5,8 @@ from concurrent.futures import as_completed
 from memstrat.errors import ToolchainError
 from memstrat.model import Code, Fill, Kernel, Op, Spelling, Stage, digest_of
 from memstrat.runner.inspect.lowerings import executed_path
-from memstrat.runner.predict.mca import CpuModel, Region, resolve_cpu
-from memstrat.runner.predict.throughput import (
-    Prediction,
-    batches_of,
-    not_applicable,
-    predict_batch,
-    region_of,
-)
+from memstrat.runner.predict.mca import CpuModel, resolve_cpu
+from memstrat.runner.predict.throughput import Prediction, predict
 from memstrat.runner.rows import Row
 from memstrat.runner.stages.context import Context, Emitted, version_of
 from memstrat.runner.tables import PREDICTIONS
@@ -81,17 +75,13 @@ def predict_codes(
 ) -> list[Row]:
     """Rows of `predictions` for these codes. Runs in a worker process."""
     paths = {work: executed_path(code, kernel) for work, (code, kernel) in tasks.items()}
-    found: dict[str, Prediction | str] = {}
-    regions: list[Region] = []
-    for work, path in paths.items():
-        reason = "its path cannot be decided" if path is None else not_applicable(path)
-        if reason is not None or path is None:
-            found[work] = str(reason)
-        else:
-            regions.append(Region(name=work, instructions=region_of(path)))
-    for batch in batches_of(regions):
-        found |= predict_batch(batch, analyser, cpu)
-    return [_row(work, tasks[work][0], found[work], analyser, cpu) for work in tasks]
+    decided = {work: path for work, path in paths.items() if path is not None}
+    found = predict(decided, analyser, cpu)
+    undecided = "its path cannot be decided"
+    return [
+        _row(work, code, found.get(work, undecided), analyser, cpu)
+        for work, (code, _) in tasks.items()
+    ]
 
 
 def _row(work: str, code: Code, found: Prediction | str, analyser: Analyser, cpu: CpuModel) -> Row:
