@@ -1,5 +1,6 @@
 """Predict: a static analyser's figure for every code to which its model applies."""
 
+from collections.abc import Iterator, Mapping
 from concurrent.futures import as_completed
 
 from memstrat.errors import ToolchainError
@@ -12,8 +13,9 @@ from memstrat.runner.stages.context import Context, Emitted, version_of
 from memstrat.runner.tables import PREDICTIONS
 from memstrat.runner.toolchains.discovery import Analyser, find_analyser
 
-_CHUNK = 60
-"""Codes of one work item: about a second, and enough for a process of the analyser to pay."""
+_PARTS_PER_JOB = 4
+"""Work items for each process: enough to share the work evenly, and few, since every one of them
+starts the analyser some times."""
 
 _DOERS = ("memstrat.runner.predict", "memstrat.runner.inspect")
 
@@ -35,12 +37,10 @@ def run_predict(emitted: Emitted, context: Context) -> list[str]:
     tasks = _tasks(emitted, analyser, cpu)
     done = {work for (work,) in context.store.done(PREDICTIONS)} & set(tasks)
     context.listener.begin(Stage.PREDICT, len(tasks), len(done))
-    todo = sorted(
-        (work for work in tasks if work not in done), key=lambda w: -len(tasks[w][0].text)
-    )
+    todo = {work: task for work, task in tasks.items() if work not in done}
     started = [
-        context.executor.submit(predict_codes, {w: tasks[w] for w in chunk}, analyser, cpu)
-        for chunk in (todo[first : first + _CHUNK] for first in range(0, len(todo), _CHUNK))
+        context.executor.submit(predict_codes, part, analyser, cpu)
+        for part in _parts(todo, _lengths(emitted), _PARTS_PER_JOB * context.jobs)
     ]
     for future in as_completed(started):
         rows = future.result()
@@ -58,6 +58,32 @@ def _tasks(emitted: Emitted, analyser: Analyser, cpu: CpuModel) -> dict[str, tup
         digest_of([code, row["kernel"], *by]): (emitted.codes[code], _kernel(row))
         for code, row in rows.items()
     }
+
+
+def _lengths(emitted: Emitted) -> dict[str, int]:
+    """Instructions that one call of a code executes, as far as that is known."""
+    return {row["code"]: row["executed"] or row["instructions"] for row in emitted.lowerings}
+
+
+def _parts(
+    tasks: Mapping[str, tuple[Code, Kernel]], lengths: Mapping[str, int], parts: int
+) -> Iterator[dict[str, tuple[Code, Kernel]]]:
+    """The tasks in about so many parts of like length in all, those of long paths first.
+
+    Paths of like length share a process of the analyser, since they share a count of iterations.
+    """
+    by_work = {work: lengths[code.digest] for work, (code, _) in tasks.items()}
+    share = sum(by_work.values()) / parts
+    part: dict[str, tuple[Code, Kernel]] = {}
+    total = 0
+    for work in sorted(tasks, key=lambda work: -by_work[work]):
+        part[work] = tasks[work]
+        total += by_work[work]
+        if total >= share:
+            yield part
+            part, total = {}, 0
+    if part:
+        yield part
 
 
 def _kernel(row: Row) -> Kernel:
