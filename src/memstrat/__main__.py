@@ -1,5 +1,6 @@
 """The entry point: `memstrat` and `python -m memstrat`."""
 
+import os
 import signal
 import sys
 
@@ -18,7 +19,13 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         print(f"memstrat: {error}", file=sys.stderr)
+        drop_output()
         sys.exit(ExitCode.NOTHING_DONE)
+
+
+def drop_output() -> None:
+    """Send what is left of the output nowhere: Python would fail on it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _terminate(number: int, _frame: object) -> None:

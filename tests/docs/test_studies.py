@@ -109,7 +109,11 @@ def in_a_study(section: str, field: str, value: Any) -> dict[str, Any]:
         case "Targets":
             return {**BASE, "targets": [{"isa": "avx512", **put}]}
         case "Strategies":
-            return {**BASE, "strategies": [{"name": "mine", **put}]}
+            asked = {"name": "mine", "memset": "libcall:-1:noalign"}
+            return {
+                **BASE,
+                "strategies": [{"name": "mine", **put} if field != "name" else asked | put],
+            }
         case "Limits":
             return {**BASE, "strategies": [{"name": "mine", "limits": put}]}
         case "Measure":

@@ -143,9 +143,12 @@ def test_two_names_of_one_compiler_are_planned_once() -> None:
 
 
 def test_two_strategies_that_ask_the_same_are_planned_once() -> None:
-    planned = plan('[[strategies]]\nname = "default"\n[[strategies]]\nname = "other"')
-    assert labels(planned) == ["gcc -O2 sse2 default"]
-    assert planned.notes == ("strategy other asks the same as default",)
+    asked = 'memset = "libcall:-1:noalign"'
+    planned = plan(
+        f'[[strategies]]\nname = "one"\n{asked}\n[[strategies]]\nname = "other"\n{asked}'
+    )
+    assert labels(planned) == ["gcc -O2 sse2 one"]
+    assert planned.notes == ("strategy other asks the same as one",)
 
 
 def test_a_compiler_that_was_not_found_costs_its_own_variants_only() -> None:

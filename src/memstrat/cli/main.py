@@ -1,6 +1,5 @@
 """The command line: what commands there are. Each stands in its own file."""
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -23,8 +22,9 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             raise InterruptedRunError("interrupted; what was finished is kept") from None
         except BrokenPipeError:
-            # What is left of the output goes nowhere, or Python would complain of it at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            from memstrat.__main__ import drop_output
+
+            drop_output()
             sys.exit(ExitCode.SUCCESS)
         return result
 
