@@ -1,6 +1,5 @@
 """The entry point: `memstrat` and `python -m memstrat`."""
 
-import os
 import signal
 import sys
 
@@ -10,6 +9,7 @@ from memstrat.errors import ExitCode, MemstratError
 def main() -> None:
     """Run the command line, and turn what went wrong into one message and an exit code."""
     from memstrat.cli.main import app
+    from memstrat.cli.output import drop_output
 
     signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -21,11 +21,6 @@ def main() -> None:
         print(f"memstrat: {error}", file=sys.stderr)
         drop_output()
         sys.exit(ExitCode.NOTHING_DONE)
-
-
-def drop_output() -> None:
-    """Send what is left of the output nowhere: Python would fail on it again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _terminate(number: int, _frame: object) -> None:

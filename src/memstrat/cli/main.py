@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from memstrat.cli import inspect, report, run, schema
+from memstrat.cli.output import drop_output
 from memstrat.errors import ExitCode, InterruptedRunError
 
 
@@ -22,8 +23,6 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             raise InterruptedRunError("interrupted; what was finished is kept") from None
         except BrokenPipeError:
-            from memstrat.__main__ import drop_output
-
             drop_output()
             sys.exit(ExitCode.SUCCESS)
         return result
