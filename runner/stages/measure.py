@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +35,7 @@ from memstrat.runner.stages.context import (
 from memstrat.runner.stages.verify import Verified
 from memstrat.runner.tables import ESTIMATES, MACHINE, SAMPLES
 
-ESCALATION = (0, 4, 6)
+ESCALATION = (4, 6)
 """Processes added, time after time, to cells in doubt: 5 -> 9 -> 15 is the protocol's rule 6."""
 
 _DOER = "memstrat.runner.native"
@@ -71,7 +71,8 @@ def run_measure(
 ) -> Measured:
     """Measure the cells that are not measured yet, alone on one CPU, and estimate all of them."""
     contents = contents_of(emitted, verified)
-    works = [cell_work(request, contents, cell) for cell in range(len(contents.cells))]
+    cells = [packed.cell for packed in contents.cells]
+    works = [cell_work(request, contents, i) for i in range(len(cells))]
     done = {work for (work,) in context.store.done(SAMPLES)}
     context.failures.extend(known_failures(context.store, done & set(works)))
     with TemporaryDirectory(prefix="memstrat-") as folder:
@@ -84,7 +85,7 @@ def run_measure(
             seed=request.seed,
             protocol=request.protocol,
         )
-        session = Session(request, contents, measurer, context)
+        session = Session(request, dict(zip(cells, works, strict=True)), measurer, context)
         session.run()
     rows = session.estimates()
     known = context.store.done(ESTIMATES)
@@ -101,23 +102,27 @@ def cell_work(request: MeasureRequest, contents: PackContents, cell: int) -> str
 
 
 class Session:
-    """One spell of measuring: passes over the cells, one process each, until none is in doubt."""
+    """One spell of measuring: passes over the cells, one process each, until none is in doubt.
+
+    `cells` are those of the measurer's pack, in its order, with the names of their works.
+    """
 
     def __init__(
         self,
         request: MeasureRequest,
-        contents: PackContents,
+        cells: Mapping[Cell, str],
         measurer: Measurer,
         context: Context,
     ) -> None:
         self._request = request
         self._measurer = measurer
         self._context = context
-        self._cells = [packed.cell for packed in contents.cells]
-        self._works = [cell_work(request, contents, i) for i in range(len(self._cells))]
+        self._cells, self._works = list(cells), list(cells.values())
         self._index = {cell: i for i, cell in enumerate(self._cells)}
         self._done = context.store.done(SAMPLES, ("work", "process"))
         self._conditions: list[Conditions] = []
+        self._samples: list[Row] = []
+        self._estimates: list[Row] = []
         self._deadline = float("inf")
         if request.max_seconds is not None:
             self._deadline = time.monotonic() + request.max_seconds
@@ -127,13 +132,14 @@ class Session:
         cells = list(range(len(self._cells)))
         passes: list[tuple[int, int]] = []
         processes = 0
-        for added in (self._request.processes, *ESCALATION[1:]):
+        for added in (self._request.processes, *ESCALATION):
             passes += [(i, p) for p in range(processes, processes + added) for i in cells]
             processes += added
             todo = [(i, p) for i, p in passes if (self._works[i], p) not in self._done]
             self._context.listener.begin(Stage.MEASURE, len(passes), len(passes) - len(todo))
             for process in range(processes):
                 self._measure([i for i, p in todo if p == process], process)
+            self._estimate()
             cells = self._in_doubt()
             if not cells or time.monotonic() > self._deadline:
                 break
@@ -142,10 +148,11 @@ class Session:
 
     def estimates(self) -> list[Row]:
         """Rows of `estimates` of all cells, over all processes that measured them."""
-        works = {cell_key(_columns(cell)): work for cell, work in self._named()}
+        named = zip(self._cells, self._works, strict=True)
+        works = {cell_key(_columns(cell)): work for cell, work in named}
         return [
             {**row, "work": digest_of([works[cell_key(row)], row["settled"], version_of(_DOER)])}
-            for row in estimate_rows(self._samples())
+            for row in self._estimates
         ]
 
     def _measure(self, cells: Sequence[int], process: int) -> None:
@@ -181,25 +188,24 @@ class Session:
         self._done.add((work, finding.process))
         return sample_rows(finding, work=work, machine=self._request.machine.digest)
 
-    def _samples(self) -> list[Row]:
+    def _estimate(self) -> None:
+        """Read what is stored of these cells, by this run and earlier ones, and estimate it."""
         current = set(self._works)
         stored = self._context.store.read(SAMPLES).to_pylist()
-        return [row for row in stored if row["work"] in current]
+        self._samples = [row for row in stored if row["work"] in current]
+        self._estimates = estimate_rows(self._samples)
 
     def _in_doubt(self) -> list[int]:
         """Cells whose control is off or whose estimators disagree, so far."""
-        doubted = {key[1:4] for key in cells_in_doubt(estimate_rows(self._samples()))}
+        doubted = {key[1:4] for key in cells_in_doubt(self._estimates)}
         return [i for i, cell in enumerate(self._cells) if cell_key(_columns(cell)) in doubted]
-
-    def _named(self) -> list[tuple[Cell, str]]:
-        return list(zip(self._cells, self._works, strict=True))
 
     def _write_machine(self) -> None:
         """The machine and its state while it measured, where nobody wrote that down before.
 
         An earlier run may have been killed, and a process cut short, before they told their state.
         """
-        clocks = [row["ticks_per_cycle"] for row in self._samples()]
+        clocks = [row["ticks_per_cycle"] for row in self._samples]
         known = self._context.store.done(MACHINE, ("machine",))
         if self._conditions or (clocks and (self._request.machine.digest,) not in known):
             row = machine_row(

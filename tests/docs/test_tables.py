@@ -1,5 +1,6 @@
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 from memstrat.runner.tables import TABLES
 
@@ -7,15 +8,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tables.md"
 
 
-def test_the_page_is_current() -> None:
-    spec = importlib.util.spec_from_file_location(
-        "describe_tables", ROOT / "tools" / "describe_tables.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    assert PAGE.read_text() == tool.page(), "run tools/describe_tables.py"
+def test_the_page_is_current(load_tool: Callable[[str], ModuleType]) -> None:
+    assert PAGE.read_text() == load_tool("describe_tables").page(), "run tools/describe_tables.py"
 
 
 def test_every_column_has_a_row() -> None:

@@ -1,6 +1,6 @@
 """The notebook runs, shows results, and its stored outputs are those that it has now."""
 
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,15 +15,8 @@ MOST_BYTES = 400_000
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "execute_notebook", ROOT / "tools" / "execute_notebook.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(load_tool: Callable[[str], ModuleType]) -> ModuleType:
+    return load_tool("execute_notebook")
 
 
 @pytest.fixture(scope="module")

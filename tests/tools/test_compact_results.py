@@ -1,7 +1,7 @@
 """The compact copy of a results folder says what the folder says."""
 
-import importlib.util
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -22,15 +22,8 @@ MOST_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "compact_results", ROOT / "tools" / "compact_results.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(load_tool: Callable[[str], ModuleType]) -> ModuleType:
+    return load_tool("compact_results")
 
 
 @pytest.fixture(scope="module")
